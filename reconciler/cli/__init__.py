@@ -1,0 +1,1 @@
+"""The command line: arguments in, text and exit status out; one file per command."""

@@ -1,0 +1,1 @@
+"""When: triggers, passes, back-off and signals around one reconcile."""

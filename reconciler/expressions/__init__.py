@@ -1,0 +1,1 @@
+"""CEL, the only importer of a CEL engine: compiled once, deterministic, bounded."""

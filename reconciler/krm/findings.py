@@ -1,0 +1,47 @@
+"""Findings: what is wrong, or worth knowing, about somebody's input, as values with a place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """How much a finding costs: an error withholds output, a warning and an info nothing (design 10.24)."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@dataclass(frozen=True, order=True)
+class Where:
+    """A place in somebody's input; empty parts are unknown or do not apply.
+
+    `file` is relative to its repository's root, `line` counts from 1 (0: unknown), `object` is
+    `Kind/namespace/name`, `pointer` an RFC 6901 JSON pointer or a field path as the spec spells it.
+    """
+
+    file: str = ""
+    line: int = 0
+    object: str = ""
+    pointer: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.file and self.line else self.file
+        return " ".join(part for part in (place, self.object, self.pointer) if part)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing a rule found; the message says what must be and quotes what was."""
+
+    code: str
+    message: str
+    where: Where = Where()
+    severity: Severity = Severity.ERROR
+
+
+def errors(findings: tuple[Finding, ...] | list[Finding]) -> tuple[Finding, ...]:
+    """Return the findings that withhold output."""
+    return tuple(finding for finding in findings if finding.severity is Severity.ERROR)
