@@ -1,0 +1,191 @@
+"""State: what a destination's state ref says, as values and as the files it is written in (git.md 3).
+
+One parentless commit per destination: `destination.json`, `packages/<P>.json`, `trees/<tree id>/…`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from reconciler.krm.identity import ObjectKey
+from reconciler.rules.variant import Owner
+from reconciler.snapshot.objects import BlobId, CommitId, TreeId
+
+FORMAT = 1
+KEPT_OFFERS = 20
+KEPT_REVISIONS = 10
+
+
+class EngineTooOldError(Exception):
+    """The state was written by a newer engine; an older one must leave the destination alone (design 10.10)."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One version of a package that we put on a draft branch (git.md 3).
+
+    `rendered` and `status` are the package tree and the status blob as committed, `base` is the source as it
+    came, `merged` the source with all edits as it entered the pipeline, `plain` the same without edits made
+    on the draft, `against` what stood on the cluster branch, `review` a digest of conditions, gates, conflicts.
+    """
+
+    rendered: TreeId
+    status: BlobId
+    base: TreeId
+    merged: TreeId
+    plain: TreeId
+    review: str
+    against: TreeId | None = None
+
+    def as_data(self) -> dict[str, Any]:
+        """Return it as JSON data."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Revision:
+    """A published revision: its number, the commit on the cluster branch, and the offer it came from."""
+
+    number: int
+    commit: CommitId
+    offer: Offer
+
+    def as_data(self) -> dict[str, Any]:
+        """Return it as JSON data."""
+        return {"number": self.number, "commit": self.commit, "offer": self.offer.as_data()}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What stood on the branches when the outcome was found: the package's trees, None where absent."""
+
+    published: TreeId | None = None
+    drafted: TreeId | None = None
+
+
+@dataclass(frozen=True)
+class PackageRecord:
+    """All that is remembered of one package of a destination."""
+
+    owner: Owner
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    workspace: int = 0
+    revision: int = 0
+    ours: Offer | None = None
+    put: Offer | None = None
+    offers: tuple[Offer, ...] = ()
+    revisions: tuple[Revision, ...] = ()
+    declined: tuple[TreeId, ...] = ()
+    trace: Mapping[str, str] = field(default_factory=dict)
+    seen: Seen = Seen()
+    outcome: Mapping[str, Any] = field(default_factory=dict)
+
+    def trees(self) -> frozenset[TreeId]:
+        """Return the trees that state must keep alive: those of `ours`, the open offers and the last revisions."""
+        kept = [*self.offers, *(revision.offer for revision in self.revisions)]
+        kept += [offer for offer in (self.ours, self.put) if offer]
+        return frozenset(tree for offer in kept for tree in (offer.rendered, offer.base, offer.merged, offer.plain))
+
+    def offered(self, offer: Offer) -> PackageRecord:
+        """Return the record with `offer` put on the draft."""
+        offers = (*(old for old in self.offers if old != offer), offer)[-KEPT_OFFERS:]
+        return replace(self, put=offer, offers=offers)
+
+
+@dataclass(frozen=True)
+class DraftBranch:
+    """A draft branch of ours: the head that we pushed, and the commit of the cluster branch it starts at."""
+
+    head: CommitId
+    base: CommitId
+
+
+@dataclass(frozen=True)
+class DestinationState:
+    """What the state ref of one destination says; url has no credentials."""
+
+    url: str
+    branch: str
+    directory: str
+    seen: CommitId | None = None
+    drafts: Mapping[str, DraftBranch] = field(default_factory=dict)
+    packages: Mapping[str, PackageRecord] = field(default_factory=dict)
+
+    def trees(self) -> frozenset[TreeId]:
+        """Return every tree that the state names."""
+        return frozenset(tree for record in self.packages.values() for tree in record.trees())
+
+
+def write_state(state: DestinationState) -> dict[str, bytes]:
+    """Return the files of a state commit, without `trees/`; equal states give equal bytes."""
+    drafts = {name: dict(vars(draft)) for name, draft in state.drafts.items()}
+    destination = {
+        "format": FORMAT, "url": state.url, "branch": state.branch, "directory": state.directory,
+        "seen": state.seen, "drafts": drafts,
+    }  # fmt: skip
+    files = {f"packages/{package}.json": _json(_record_data(record)) for package, record in state.packages.items()}
+    return {"destination.json": _json(destination), **files}
+
+
+def read_state(files: Mapping[str, bytes]) -> DestinationState:
+    """Read what `write_state` wrote; raises EngineTooOldError on a newer format number."""
+    data = json.loads(files["destination.json"])
+    if data["format"] > FORMAT:
+        raise EngineTooOldError(f"the state has format {data['format']}, this engine knows up to {FORMAT}")
+    packages = {
+        path.removeprefix("packages/").removesuffix(".json"): _read_record(json.loads(content))
+        for path, content in files.items()
+        if path.startswith("packages/")
+    }
+    drafts = {name: DraftBranch(**draft) for name, draft in data["drafts"].items()}
+    return DestinationState(data["url"], data["branch"], data["directory"], data["seen"], drafts, packages)
+
+
+def _json(data: object) -> bytes:
+    return (json.dumps(data, sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _record_data(record: PackageRecord) -> dict[str, Any]:
+    return {
+        "owner": {"group": record.owner.key.group, **record.owner.as_data()},
+        "labels": dict(record.labels),
+        "annotations": dict(record.annotations),
+        "workspace": record.workspace,
+        "revision": record.revision,
+        "ours": record.ours.as_data() if record.ours else None,
+        "put": record.put.as_data() if record.put else None,
+        "offers": [offer.as_data() for offer in record.offers],
+        "revisions": [revision.as_data() for revision in record.revisions],
+        "declined": list(record.declined),
+        "trace": dict(record.trace),
+        "seen": dict(vars(record.seen)),
+        "outcome": dict(record.outcome),
+    }
+
+
+def _read_record(data: Mapping[str, Any]) -> PackageRecord:
+    return PackageRecord(
+        owner=_read_owner(data["owner"]),
+        labels=data["labels"],
+        annotations=data["annotations"],
+        workspace=data["workspace"],
+        revision=data["revision"],
+        ours=Offer(**data["ours"]) if data["ours"] else None,
+        put=Offer(**data["put"]) if data["put"] else None,
+        offers=tuple(Offer(**offer) for offer in data["offers"]),
+        revisions=tuple(Revision(one["number"], one["commit"], Offer(**one["offer"])) for one in data["revisions"]),
+        declined=tuple(data["declined"]),
+        trace=data["trace"],
+        seen=Seen(**data["seen"]),
+        outcome=data["outcome"],
+    )
+
+
+def _read_owner(data: Mapping[str, str]) -> Owner:
+    key = ObjectKey(data["group"], data["kind"], data["namespace"], data["name"])
+    made_by = ObjectKey(data["group"], "PackageVariantSet", data["namespace"], data["set"]) if "set" in data else None
+    return Owner(key, data["apiVersion"], made_by)

@@ -1,0 +1,137 @@
+"""Variants: what every room turns its kinds into, and all that planning needs to know of them (design 4.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from reconciler.krm.conditions import Condition
+from reconciler.krm.findings import Finding
+from reconciler.krm.identity import ObjectKey
+from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.objects import CommitId, TreeId
+from reconciler.snapshot.trace import View
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The object that wants a package, and the set that made it, if one did."""
+
+    key: ObjectKey
+    api_version: str
+    set: ObjectKey | None = None
+
+    def as_data(self) -> dict[str, str]:
+        """Return the owner as status files and state write it (design 10.28)."""
+        data = {"apiVersion": self.api_version, "kind": self.key.kind, "namespace": self.key.namespace, "name": self.key.name}
+        return {**data, "set": self.set.name} if self.set else data
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """Where a package goes: a Repository by namespace and name, and a package path."""
+
+    namespace: str
+    repository: str
+    package: str
+
+    def __str__(self) -> str:
+        return f"{self.repository}/{self.package}"
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """A resolved upstream package: what its lock will say, and the tree that is its content.
+
+    `repo` is the text for Kptfiles (no credentials), `repository` the Repository's name, `directory` has no
+    leading slash, `ref` is a tag name, a branch name or a commit.
+    """
+
+    namespace: str
+    repository: str
+    repo: str
+    directory: str
+    package: str
+    ref: str
+    commit: CommitId
+    tree: TreeId
+    committer_seconds: int = 0
+
+    def as_data(self) -> dict[str, str]:
+        """Return it as status files write it (design 10.28)."""
+        return {
+            "repo": self.repo, "directory": self.directory, "ref": self.ref,
+            "commit": self.commit, "tree": self.tree,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Injected:
+    """One config injection that happened: the point, and the object whose content it took."""
+
+    point: str
+    file: str
+    kind: str
+    namespace: str
+    name: str
+    digest: str
+    source_file: str = ""
+
+    def as_data(self) -> dict[str, str]:
+        """Return it as status files write it."""
+        return {
+            "point": self.point, "file": self.file,
+            "object": f"{self.kind}/{self.namespace}/{self.name}", "from": self.source_file, "hash": self.digest,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Mutated:
+    """What a variant's own steps made of a package. Error findings mean that the files must not be used."""
+
+    files: FileTree
+    injected: tuple[Injected, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+class Mutation(Protocol):
+    """A variant's steps in their order: package context, pipeline, injection (porch 8). Must be picklable."""
+
+    def __call__(self, files: FileTree, view: View) -> Mutated:
+        """Return the package with all steps applied."""
+        ...
+
+
+AdoptionPolicy = Literal["adoptNone", "adoptExisting"]
+DeletionPolicy = Literal["delete", "orphan"]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One package that should exist at one place, ready to be rendered.
+
+    `facts` are what the output depends on besides what the mutation looks up: each name says what it is, so
+    that a change of it can be named as the cause of a draft.
+    """
+
+    owner: Owner
+    place: Place
+    upstream: Upstream
+    mutation: Mutation
+    facts: Mapping[str, str]
+    adoption: AdoptionPolicy = "adoptNone"
+    deletion: DeletionPolicy = "delete"
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class Stalled:
+    """An owner whose variant cannot be worked out; whatever stands at its place stays (tenets 5 and 6)."""
+
+    owner: Owner
+    conditions: tuple[Condition, ...]
+    findings: tuple[Finding, ...]
+    place: Place | None = None

@@ -1,0 +1,226 @@
+"""The catalog: every object of one config commit by identity, and what could not be read."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pathspec
+
+from reconciler.krm.digest import digest
+from reconciler.krm.findings import Finding, Severity, Where
+from reconciler.krm.identity import ObjectKey, split_api_version
+from reconciler.krm.yaml import DEFAULT_LIMITS, Document, Path, YamlError, YamlLimits, parse
+from reconciler.snapshot.files import File, FileTree
+from reconciler.snapshot.objects import BlobId
+
+LOCAL_CONFIG = "config.kubernetes.io/local-config"
+PORCH_GROUP = "config.porch.kpt.dev"
+DEFAULT_NAMESPACE = "default"
+
+
+@dataclass(frozen=True, eq=False)
+class ConfigObject:
+    """One object of the config repository; `data` is read-only by convention."""
+
+    key: ObjectKey
+    api_version: str
+    file: str
+    document: Document
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The object as it stands in the file, `status` included."""
+        data: dict[str, Any] = self.document.data
+        return data
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Its labels; {} when there are none."""
+        return _string_map(self.data["metadata"].get("labels"))
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """Its annotations; {} when there are none."""
+        return _string_map(self.data["metadata"].get("annotations"))
+
+    @property
+    def where(self) -> Where:
+        """The place of the whole object."""
+        return Where(self.file, self.document.line, str(self.key))
+
+    def where_at(self, path: Path) -> Where:
+        """The place of a field, or of its nearest ancestor that is written."""
+        pointer = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
+        return Where(self.file, self.document.line_of(path), str(self.key), pointer)
+
+    @cached_property
+    def digest(self) -> str:
+        """What the object says, without `status`: equal digests mean that nothing a rule reads has changed."""
+        return digest({key: value for key, value in self.data.items() if key != "status"})
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A file that could not be parsed: nothing in it counts as absent (design 10.5)."""
+
+    file: str
+    finding: Finding
+
+
+Parsed = tuple[Document, ...] | YamlError
+ParseMemory = MutableMapping[BlobId, Parsed]
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """What one config commit says. Objects that stand there twice count for nothing (design 10.2)."""
+
+    objects: Mapping[ObjectKey, ConfigObject]
+    unreadable: tuple[Unreadable, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    duplicates: frozenset[ObjectKey] = frozenset()
+    _by_kind: Mapping[tuple[str, str], tuple[ConfigObject, ...]] = field(default_factory=dict)
+
+    def of_kind(self, group: str, kind: str) -> tuple[ConfigObject, ...]:
+        """Return the objects of one kind, sorted by namespace and name."""
+        return self._by_kind.get((group, kind), ())
+
+    def of_type(self, api_version: str, kind: str, namespace: str) -> tuple[ConfigObject, ...]:
+        """Return the objects of exactly this apiVersion and kind that a variant of `namespace` may see.
+
+        An object without a namespace is treated as being in `default` (porch 1).
+        """
+        group, _ = split_api_version(api_version)
+        return tuple(
+            found
+            for found in self.of_kind(group, kind)
+            if found.api_version == api_version and (found.key.namespace or DEFAULT_NAMESPACE) == namespace
+        )
+
+    def get(self, key: ObjectKey) -> ConfigObject | None:
+        """Return an object by identity."""
+        return self.objects.get(key)
+
+    @cached_property
+    def types(self) -> frozenset[tuple[str, str, str]]:
+        """The (apiVersion, kind, namespace as of porch 1) of which there is at least one object."""
+        return frozenset((api_version, kind, namespace) for api_version, kind, namespace, _ in self.named)
+
+    @cached_property
+    def named(self) -> Mapping[tuple[str, str, str, str], ConfigObject]:
+        """Objects by (apiVersion, kind, namespace as of porch 1, name)."""
+        return {
+            (found.api_version, found.key.kind, found.key.namespace or DEFAULT_NAMESPACE, found.key.name): found
+            for found in self.objects.values()
+        }
+
+
+def read_catalog(
+    files: FileTree, memory: ParseMemory | None = None, limits: YamlLimits = DEFAULT_LIMITS
+) -> Catalog:
+    """Read every object of a config tree; parsing is remembered by blob id in `memory` (design 4.3, 10.4).
+
+    A file that cannot be parsed is in the catalog as unreadable, and is an error finding.
+    """
+    memory = {} if memory is None else memory
+    found: dict[ObjectKey, list[ConfigObject]] = {}
+    unreadable: list[Unreadable] = []
+    findings: list[Finding] = []
+    for path, file in _config_files(files):
+        parsed = _parse(file, memory, limits)
+        if isinstance(parsed, YamlError):
+            finding = Finding(parsed.code, f"{path}:{parsed.line}: {parsed.message}", Where(path, parsed.line))
+            unreadable.append(Unreadable(path, finding))
+            continue
+        for document in parsed:
+            read = _read_object(path, document)
+            if isinstance(read, Finding):
+                findings.append(read)
+            elif read is not None:
+                found.setdefault(read.key, []).append(read)
+    twice = {key: same for key, same in found.items() if len(same) > 1}
+    findings += [_duplicate(one, same) for same in twice.values() for one in same]
+    objects = {key: found[key][0] for key in sorted(found) if key not in twice}
+    return Catalog(objects, tuple(unreadable), tuple(findings), frozenset(twice), _group(objects))
+
+
+def _config_files(files: FileTree) -> Iterator[tuple[str, File]]:
+    ignored = _ignored(files)
+    for path, file in files.items():
+        hidden = any(segment.startswith(".") for segment in path.split("/"))
+        if path.endswith((".yaml", ".yml", ".json")) and not hidden and not ignored(path):
+            yield path, file
+
+
+def _ignored(files: FileTree) -> Any:
+    specs = {
+        posixpath.dirname(path): pathspec.GitIgnoreSpec.from_lines(file.data.decode("utf-8", "replace").splitlines())
+        for path, file in files.items()
+        if posixpath.basename(path) == ".krmignore"
+    }
+
+    def ignored(path: str) -> bool:
+        return any(
+            spec.match_file(posixpath.relpath(path, folder or "."))
+            for folder, spec in specs.items()
+            if not folder or path.startswith(folder + "/")
+        )
+
+    return ignored
+
+
+def _parse(file: File, memory: ParseMemory, limits: YamlLimits) -> Parsed:
+    if file.id not in memory:
+        try:
+            memory[file.id] = parse(file.data, limits).documents
+        except YamlError as error:
+            memory[file.id] = error
+    return memory[file.id]
+
+
+def _read_object(path: str, document: Document) -> ConfigObject | Finding | None:
+    data = document.data
+    if not isinstance(data, dict) or not isinstance(data.get("apiVersion"), str) or not isinstance(data.get("kind"), str):
+        return None
+    metadata = data.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    group, _ = split_api_version(data["apiVersion"])
+    if not isinstance(metadata, dict) or not isinstance(name, str) or not name:
+        return _nameless(path, document, data) if group == PORCH_GROUP else None
+    if _is_local_config(metadata):
+        return None
+    namespace = metadata.get("namespace") or (DEFAULT_NAMESPACE if group == PORCH_GROUP else "")
+    return ConfigObject(ObjectKey(group, data["kind"], str(namespace), name), data["apiVersion"], path, document)
+
+
+def _nameless(path: str, document: Document, data: Mapping[str, Any]) -> Finding:
+    where = Where(path, document.line_of(("metadata",)), data["kind"], "/metadata/name")
+    written = (data.get("metadata") or {}).get("name") if isinstance(data.get("metadata"), dict) else None
+    return Finding("NameMissing", f"metadata.name must be a non-empty string, not {written!r}", where)
+
+
+def _is_local_config(metadata: Mapping[str, Any]) -> bool:
+    annotations = metadata.get("annotations")
+    value = annotations.get(LOCAL_CONFIG) if isinstance(annotations, dict) else None
+    return value not in (None, "", "false", False)
+
+
+def _duplicate(one: ConfigObject, same: list[ConfigObject]) -> Finding:
+    others = ", ".join(f"{other.file}:{other.document.line}" for other in same if other is not one)
+    message = f"{one.key} must stand in one place only; it is also at {others}, and neither counts"
+    return Finding("DuplicateObject", message, one.where, Severity.ERROR)
+
+
+def _group(objects: Mapping[ObjectKey, ConfigObject]) -> dict[tuple[str, str], tuple[ConfigObject, ...]]:
+    kinds: dict[tuple[str, str], list[ConfigObject]] = {}
+    for key, found in objects.items():
+        kinds.setdefault((key.group, key.kind), []).append(found)
+    return {kind: tuple(found) for kind, found in kinds.items()}
+
+
+def _string_map(value: Any) -> dict[str, str]:
+    return {key: text for key, text in value.items() if isinstance(text, str)} if isinstance(value, dict) else {}
