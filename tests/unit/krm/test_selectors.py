@@ -1,0 +1,111 @@
+"""Label selectors match as Kubernetes does, and report every fault."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.krm.selectors import LabelSelector, Requirement, read_label_selector
+
+
+def expression(key: str, operator: str, *values: str) -> dict[str, Any]:
+    return {"matchExpressions": [{"key": key, "operator": operator, "values": list(values)}]}
+
+
+@pytest.mark.parametrize(
+    ("data", "labels", "expected"),
+    [
+        pytest.param({}, {}, True, id="empty-matches-everything"),
+        pytest.param(None, {"a": "b"}, True, id="none-matches-everything"),
+        pytest.param({"matchLabels": {"a": "1"}}, {"a": "1", "b": "2"}, True, id="label-present"),
+        pytest.param({"matchLabels": {"a": "1"}}, {"a": "2"}, False, id="label-differs"),
+        pytest.param({"matchLabels": {"a": ""}}, {}, False, id="empty-value-is-not-absence"),
+        pytest.param({"matchLabels": {"a": "1", "b": "2"}}, {"a": "1"}, False, id="all-labels-needed"),
+        pytest.param(expression("a", "In", "1", "2"), {"a": "2"}, True, id="in"),
+        pytest.param(expression("a", "In", "1"), {}, False, id="in-needs-the-key"),
+        pytest.param(expression("a", "NotIn", "1"), {"a": "2"}, True, id="not-in"),
+        pytest.param(expression("a", "NotIn", "1"), {"a": "1"}, False, id="not-in-but-is"),
+        pytest.param(expression("a", "NotIn", "1"), {}, True, id="not-in-holds-for-an-absent-key"),
+        pytest.param(expression("a", "Exists"), {"a": ""}, True, id="exists"),
+        pytest.param(expression("a", "Exists"), {}, False, id="exists-needs-the-key"),
+        pytest.param(expression("a", "DoesNotExist"), {}, True, id="does-not-exist"),
+        pytest.param(expression("a", "DoesNotExist"), {"a": "1"}, False, id="does-not-exist-but-does"),
+        pytest.param(
+            {"matchLabels": {"z": "1"}} | expression("a", "Exists"), {"z": "1"}, False, id="labels-and-expressions"
+        ),
+    ],
+)
+def test_matches(data: Any, labels: dict[str, str], expected: bool) -> None:
+    selector, faults = read_label_selector(data)
+
+    assert faults == ()
+    assert selector is not None
+    assert selector.matches(labels) is expected
+
+
+@pytest.mark.parametrize(
+    ("data", "faults"),
+    [
+        pytest.param([], ["must be a mapping"], id="not-a-mapping"),
+        pytest.param({"matchLabel": {}}, ['unknown field "matchLabel"'], id="unknown-field"),
+        pytest.param({"matchLabels": []}, ["matchLabels must be a mapping"], id="labels-not-a-mapping"),
+        pytest.param({"matchLabels": {"a": 1}}, ["matchLabels must map strings to strings, not 'a' to 1"], id="number"),
+        pytest.param({"matchExpressions": {}}, [], id="empty-mapping-of-expressions-asks-nothing"),
+        pytest.param({"matchExpressions": {"a": 1}}, ["matchExpressions must be a list"], id="expressions-mapping"),
+        pytest.param({"matchExpressions": ["x"]}, ["matchExpressions[0] must be a mapping"], id="expression-text"),
+        pytest.param(
+            expression("a", "Is", "1"),
+            ['matchExpressions[0].operator must be one of In, NotIn, Exists, DoesNotExist, not "Is"'],
+            id="unknown-operator",
+        ),
+        pytest.param(
+            expression("a", "In"), ["matchExpressions[0].values must not be empty for operator In"], id="in-no-values"
+        ),
+        pytest.param(
+            expression("a", "Exists", "1"),
+            ["matchExpressions[0].values must be empty for operator Exists"],
+            id="exists-with-values",
+        ),
+        pytest.param(
+            {"matchExpressions": [{"key": 5, "operator": "Exists", "more": 1}]},
+            ['matchExpressions[0] has an unknown field "more"', "matchExpressions[0].key: must be a string"],
+            id="all-faults-of-an-entry",
+        ),
+        pytest.param(
+            {"matchExpressions": [{"key": "a", "operator": "In", "values": [1]}]},
+            ["matchExpressions[0].values: must hold strings, not 1"],
+            id="value-not-a-string",
+        ),
+    ],
+)
+def test_faults(data: Any, faults: list[str]) -> None:
+    selector, found = read_label_selector(data)
+
+    assert list(found) == faults
+    assert (selector is None) == bool(faults)
+
+
+def test_two_orders_of_one_question_are_equal() -> None:
+    first, _ = read_label_selector({"matchLabels": {"b": "2", "a": "1"}} | expression("k", "In", "y", "x", "y"))
+    second, _ = read_label_selector({"matchLabels": {"a": "1", "b": "2"}} | expression("k", "In", "x", "y"))
+
+    assert first == second
+    assert first == LabelSelector((("a", "1"), ("b", "2")), (Requirement("k", "In", ("x", "y")),))
+
+
+KEYS = st.sampled_from(["a", "b", "c"])
+REQUIREMENTS = st.one_of(
+    st.builds(lambda k, o, v: expression(k, o, *v), KEYS, st.sampled_from(["In", "NotIn"]), st.lists(KEYS, min_size=1)),
+    st.builds(expression, KEYS, st.sampled_from(["Exists", "DoesNotExist"])),
+)
+
+
+@given(REQUIREMENTS, st.dictionaries(KEYS, KEYS))
+def test_as_data_reads_back_as_the_same_selector(data: dict[str, Any], labels: dict[str, str]) -> None:
+    selector, _ = read_label_selector(data | {"matchLabels": labels})
+    assert selector is not None
+
+    assert read_label_selector(selector.as_data()) == (selector, ())
