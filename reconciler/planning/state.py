@@ -60,17 +60,26 @@ class Revision:
 
 @dataclass(frozen=True)
 class Seen:
-    """What stood on the branches when the outcome was found: the package's trees, None where absent."""
+    """What stood on the branches when the outcome was found: the package's trees, None where absent.
+
+    `frozen`: the draft was proposed, so that nothing could be written to it.
+    """
 
     published: TreeId | None = None
     drafted: TreeId | None = None
+    frozen: bool = False
 
 
 @dataclass(frozen=True)
 class PackageRecord:
-    """All that is remembered of one package of a destination."""
+    """All that is remembered of one package of a destination.
+
+    `owned` is False while the variant was only ever blocked: the place is not its own yet. `wanted` and
+    `review` are what the last render came to, `trace` what it depended on.
+    """
 
     owner: Owner
+    owned: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     workspace: int = 0
@@ -82,6 +91,8 @@ class PackageRecord:
     declined: tuple[TreeId, ...] = ()
     trace: Mapping[str, str] = field(default_factory=dict)
     seen: Seen = Seen()
+    wanted: TreeId | None = None
+    review: str = ""
     outcome: Mapping[str, Any] = field(default_factory=dict)
 
     def trees(self) -> frozenset[TreeId]:
@@ -152,6 +163,7 @@ def _json(data: object) -> bytes:
 def _record_data(record: PackageRecord) -> dict[str, Any]:
     return {
         "owner": {"group": record.owner.key.group, **record.owner.as_data()},
+        "owned": record.owned,
         "labels": dict(record.labels),
         "annotations": dict(record.annotations),
         "workspace": record.workspace,
@@ -163,6 +175,8 @@ def _record_data(record: PackageRecord) -> dict[str, Any]:
         "declined": list(record.declined),
         "trace": dict(record.trace),
         "seen": dict(vars(record.seen)),
+        "wanted": record.wanted,
+        "review": record.review,
         "outcome": dict(record.outcome),
     }
 
@@ -170,6 +184,7 @@ def _record_data(record: PackageRecord) -> dict[str, Any]:
 def _read_record(data: Mapping[str, Any]) -> PackageRecord:
     return PackageRecord(
         owner=_read_owner(data["owner"]),
+        owned=data["owned"],
         labels=data["labels"],
         annotations=data["annotations"],
         workspace=data["workspace"],
@@ -181,6 +196,8 @@ def _read_record(data: Mapping[str, Any]) -> PackageRecord:
         declined=tuple(data["declined"]),
         trace=data["trace"],
         seen=Seen(**data["seen"]),
+        wanted=data["wanted"],
+        review=data["review"],
         outcome=data["outcome"],
     )
 

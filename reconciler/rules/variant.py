@@ -135,3 +135,34 @@ class Stalled:
     conditions: tuple[Condition, ...]
     findings: tuple[Finding, ...]
     place: Place | None = None
+
+
+@dataclass(frozen=True)
+class ConfigStatus:
+    """What a room says of a config object itself: a set's conditions, or a whole generated object.
+
+    `fields` are further entries of `.status`; `spec` and `metadata` are there for generated objects only
+    (design 10.27). `children` are the owners that this object made.
+    """
+
+    key: ObjectKey
+    api_version: str
+    conditions: tuple[Condition, ...] = ()
+    fields: Mapping[str, object] = field(default_factory=dict)
+    spec: Mapping[str, object] | None = None
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    children: tuple[ObjectKey, ...] = ()
+
+
+@dataclass(frozen=True)
+class RoomResult:
+    """What the rooms made of a catalog: variants to render, owners that are stalled, status of config objects.
+
+    `kept` are owners that must be treated as if they were still there, unchanged (a set that failed).
+    """
+
+    variants: tuple[Variant, ...] = ()
+    stalled: tuple[Stalled, ...] = ()
+    statuses: tuple[ConfigStatus, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    kept: frozenset[ObjectKey] = frozenset()

@@ -1,0 +1,245 @@
+"""Deciding: from a variant and what stands on the branches to Draft, Unchanged or Blocked (design 4.5 to 4.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from reconciler.krm.conditions import Condition
+from reconciler.krm.findings import Finding, Severity, Where, errors
+from reconciler.planning.outcome import Blocked, Draft, Outcome, Rendered, Unchanged
+from reconciler.planning.state import PackageRecord, Seen
+from reconciler.rules.variant import Upstream, Variant
+from reconciler.snapshot.catalog import Catalog
+from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.objects import TreeId
+from reconciler.snapshot.trace import Trace, changed_answers
+
+VALID = Condition("Stalled", "False", "Valid", "all validation checks passed")
+READY = Condition("Ready", "True", "NoErrors", "successfully ensured downstream package variant")
+
+
+class Sources(Protocol):
+    """The contents of trees: of upstream packages, and of what stands on a destination's branches."""
+
+    def upstream(self, upstream: Upstream) -> FileTree:
+        """Return an upstream package's files."""
+        ...
+
+    def standing(self, tree: TreeId) -> FileTree:
+        """Return the files of a tree of the destination."""
+        ...
+
+    def lock_tree(self, files: FileTree) -> TreeId | None:
+        """Return the upstream tree that a Kptfile's lock names; None when it cannot be found."""
+        ...
+
+
+Render = Callable[[Variant, FileTree], Rendered]
+
+
+@dataclass(frozen=True)
+class Question:
+    """One variant, what is remembered of its package, and what stands at its place.
+
+    `nested` are packages above or below it; `owner_gone`: the recorded owner is not in the config any more.
+    """
+
+    variant: Variant
+    record: PackageRecord | None
+    seen: Seen
+    nested: tuple[str, ...] = ()
+    owner_gone: bool = False
+
+    @property
+    def mine(self) -> PackageRecord | None:
+        """The record, if it is this variant's or passes to it (design 10.14)."""
+        if self.record is None or self.record.owner.key == self.variant.owner.key:
+            return self.record
+        return replace(self.record, owner=self.variant.owner) if self.owner_gone else None
+
+
+def decide(question: Question, catalog: Catalog, sources: Sources, render: Render) -> Outcome:
+    """Return what to do about one package; renders only when the trace or the branches say so."""
+    record = question.mine
+    if (record is None or not record.owned) and (refusal := _refuse(question)):
+        return refusal
+    if record is None:
+        return _render(question, (), sources, render)
+    moved = changed_answers(record.trace, question.variant.facts, catalog)
+    if not moved and (settled := _settled(question, record)):
+        return settled
+    return _render(question, moved, sources, render)
+
+
+def _settled(question: Question, record: PackageRecord) -> Outcome | None:
+    """What is known without rendering: nothing asked has changed, and the branches hold what was wanted."""
+    if record.outcome.get("kind") == "blocked":
+        return _blocked_before(question, record) if record.seen == question.seen else None
+    if record.wanted is None:
+        return None
+    return _compare(question.variant, record, question.seen, record.wanted, record.review)
+
+
+def _compare(
+    variant: Variant, record: PackageRecord, seen: Seen, wanted: TreeId, review: str, rendered: bool = False
+) -> Unchanged | None:
+    """Return Unchanged when a branch or the draft holds what is wanted, or people declined it."""
+    ours, put = record.ours, record.put
+    if ours and seen.published and (ours.rendered, ours.review) == (wanted, review):
+        why = "published" if seen.published == wanted else "published with edits"
+        return Unchanged(variant, record, why, withdraw=put is not None, was_rendered=rendered)
+    if put and (put.rendered, put.review) == (wanted, review):
+        return Unchanged(variant, record, "drafted", was_rendered=rendered)
+    if wanted in record.declined:
+        return Unchanged(variant, record, "declined", was_rendered=rendered)
+    if record.owned and not ours and seen.published == wanted:
+        return Unchanged(variant, record, "adopted", was_rendered=rendered)
+    return None
+
+
+def _refuse(question: Question) -> Blocked | None:
+    """Return why a package that is not ours yet must not be touched (porch 4.1, 5.1; design 10.14)."""
+    variant, record, seen = question.variant, question.record, question.seen
+    if record is not None and record.owned:
+        message = f"package {variant.place} is owned by {record.owner.key}, not by {variant.owner.key}"
+        return stalled(question, "OwnershipConflict", message)
+    if question.nested:
+        message = f"packages cannot be nested: {variant.place} and {', '.join(question.nested)}"
+        return stalled(question, "DownstreamConflict", message)
+    if variant.adoption == "adoptNone" and (seen.published or seen.drafted):
+        message = f"package {variant.place} already exists and is not owned; use adoptExisting"
+        return stalled(question, "DownstreamExists", message)
+    return None
+
+
+def _render(question: Question, moved: tuple[str, ...], sources: Sources, render: Render) -> Outcome:
+    variant, seen = question.variant, question.seen
+    record = question.mine or PackageRecord(variant.owner, labels=variant.labels, annotations=variant.annotations)
+    source = _source(question, record, sources)
+    if isinstance(source, Blocked):
+        return source
+    merged, files = source
+    rendered = render(variant, files)
+    trace = {**rendered.trace, **variant.facts}
+    if errors(rendered.findings):
+        return failed(question, rendered.findings, trace)
+    record = replace(
+        record, owner=variant.owner, owned=True, trace=trace, wanted=rendered.files.id, review=rendered.review
+    )
+    if unchanged := _compare(variant, record, seen, rendered.files.id, rendered.review, rendered=True):
+        return replace(unchanged, findings=rendered.findings)
+    if seen.frozen:
+        return _waiting(question, trace)
+    if edited := edited_places(record, seen):
+        return _edited(question, edited, trace)
+    before = seen.drafted or seen.published
+    return Draft(
+        variant, rendered, record, seen, variant.upstream.tree, merged, _task(question, moved),
+        sources.standing(before) if before else FileTree(), _causes(question, moved),
+    )  # fmt: skip
+
+
+def _source(question: Question, record: PackageRecord, sources: Sources) -> tuple[TreeId, FileTree] | Blocked:
+    """Return the source with people's edits in it, as far as that needs no merge (git.md 3, whose is what)."""
+    wanted, last = question.variant.upstream.tree, record.put or record.ours
+    if last is None and question.seen.published:
+        return _adopted(question, question.seen.published, sources)
+    if last is None or last.merged == last.base:
+        return wanted, sources.upstream(question.variant.upstream)
+    if last.base == wanted:
+        return last.merged, sources.standing(last.merged)
+    return _merge_needed(question)
+
+
+def _adopted(question: Question, published: TreeId, sources: Sources) -> tuple[TreeId, FileTree] | Blocked:
+    """A package that people made is taken over as it is while it stands at the upstream that is wanted."""
+    files = sources.standing(published)
+    return (published, files) if sources.lock_tree(files) == question.variant.upstream.tree else _merge_needed(question)
+
+
+def _merge_needed(question: Question) -> Blocked:
+    place, ref = question.variant.place, question.variant.upstream.ref
+    message = f"package {place} holds people's changes to another upstream; bringing it to {ref} needs a three-way merge"
+    return failed(question, (_finding(question, "MergeNeeded", message),), question.variant.facts)
+
+
+def edited_places(record: PackageRecord, seen: Seen) -> tuple[str, ...]:
+    """Return where people changed the package since it was rendered: the cluster branch, the draft, both or none.
+
+    A package that was never offered is not edited: what stands is the source itself (adoption).
+    """
+    if record.ours is None and record.put is None:
+        return ()
+    on_branch = seen.published is not None and (record.ours is None or seen.published != record.ours.rendered)
+    on_draft = seen.drafted is not None and (record.put is None or seen.drafted != record.put.rendered)
+    return tuple(name for name, edited in (("the cluster branch", on_branch), ("its draft", on_draft)) if edited)
+
+
+def _edited(question: Question, places: tuple[str, ...], trace: Trace) -> Blocked:
+    message = (
+        f"package {question.variant.place} was edited on {' and '.join(places)}; taking the change in needs"
+        " a three-way merge, nothing was changed"
+    )
+    return failed(question, (_finding(question, "PackageEdited", message),), trace)
+
+
+def _waiting(question: Question, trace: Trace) -> Blocked:
+    message = f"the draft of {question.variant.place} is proposed; its update waits until it is approved or rejected"
+    condition = Condition("Ready", "False", "DownstreamProposed", message)
+    return Blocked(question.variant, question.record, (VALID, condition), (), question.seen, trace, was_rendered=True)
+
+
+def stalled(question: Question, reason: str, message: str) -> Blocked:
+    """Return the outcome for a place that the variant may not have (porch 10, conflict cases)."""
+    conditions = (Condition("Stalled", "True", reason, message), Condition("Ready", "False", reason, message))
+    finding = _finding(question, reason, message)
+    return Blocked(question.variant, question.record, conditions, (finding,), question.seen)
+
+
+def failed(question: Question, findings: tuple[Finding, ...], trace: Trace) -> Blocked:
+    """Return the outcome for an error after validation: Ready=False/Error with the texts of the errors."""
+    message = "; ".join(finding.message for finding in errors(findings))
+    conditions = (VALID, Condition("Ready", "False", "Error", message))
+    return Blocked(question.variant, question.record, conditions, findings, question.seen, trace, was_rendered=True)
+
+
+def _blocked_before(question: Question, record: PackageRecord) -> Blocked:
+    outcome = record.outcome
+    conditions = tuple(Condition(**one) for one in outcome["conditions"])
+    findings = tuple(read_finding(one) for one in outcome["findings"])
+    return Blocked(question.variant, record, conditions, findings, question.seen, record.trace)
+
+
+def finding_data(finding: Finding) -> dict[str, str | int]:
+    """Return a finding as state keeps it."""
+    return {"code": finding.code, "message": finding.message, "severity": finding.severity.value, **vars(finding.where)}
+
+
+def read_finding(data: Mapping[str, str | int]) -> Finding:
+    """Read what `finding_data` wrote."""
+    where = Where(*(data[key] for key in ("file", "line", "object", "pointer")))  # type: ignore[arg-type]
+    return Finding(str(data["code"]), str(data["message"]), where, Severity(str(data["severity"])))
+
+
+def _finding(question: Question, code: str, message: str) -> Finding:
+    return Finding(code, message, Where(object=str(question.variant.owner.key)))
+
+
+def _task(question: Question, moved: tuple[str, ...]) -> str:
+    """Return porch 15.3's word for what the commit does."""
+    record, seen = question.mine, question.seen
+    if record is None or not record.owned:
+        return "adopt" if seen.published else "clone"
+    if seen.published is None and seen.drafted is None:
+        return "clone"
+    if "upstream" not in moved:
+        return "mutate" if seen.drafted else "edit"
+    return "update" if seen.drafted else "upgrade"
+
+
+def _causes(question: Question, moved: tuple[str, ...]) -> tuple[str, ...]:
+    if question.mine is None or not question.mine.owned:
+        return ("variant",)
+    return moved or ("branch",)

@@ -1,0 +1,90 @@
+"""Destinations: where a Repository's packages go, and who may not share a place (design 10.3, 10.12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from reconciler.krm.findings import Finding, Where
+from reconciler.krm.identity import ObjectKey
+
+
+@dataclass(frozen=True)
+class Destination:
+    """One Repository that receives packages. `directory` is "" or ends without a slash; `url` names a remote."""
+
+    key: ObjectKey
+    url: str
+    branch: str
+    directory: str
+    deployment: bool
+    where: Where
+
+    @property
+    def name(self) -> str:
+        """The Repository's name; for a deployment repository also the cluster's."""
+        return self.key.name
+
+    def path(self, package: str) -> str:
+        """Return the folder of a package."""
+        return f"{self.directory}/{package}" if self.directory else package
+
+    def status_path(self, package: str) -> str:
+        """Return the path of a package's status file."""
+        return self.path(f".reconciler/{package}.yaml")
+
+
+def draft_branch(template: str, destination: Destination, package: str) -> str:
+    """Return the name of the draft branch that carries a package; `{package}` writes "/" as "_" (git.md 3)."""
+    return template.format(
+        repository=destination.name, branch=destination.branch, package=package.replace("/", "_")
+    )
+
+
+def conflicts(destinations: Iterable[Destination]) -> Mapping[ObjectKey, Finding]:
+    """Return a finding for each destination that must not be written to.
+
+    Two deployment repositories of one name, or with equal or nested directories on one branch of one URL,
+    would each take the other's packages for people's (design 10.3).
+    """
+    found: dict[ObjectKey, Finding] = {}
+    known = sorted(destinations, key=lambda destination: destination.key)
+    for one, other in _pairs(known):
+        if why := _clash(one, other):
+            found.setdefault(one.key, _conflict(one, other, why))
+            found.setdefault(other.key, _conflict(other, one, why))
+    return found
+
+
+def _pairs(known: list[Destination]) -> Iterable[tuple[Destination, Destination]]:
+    # only those that share a name or a branch can clash: a fleet of thousands must not be compared pairwise
+    groups: dict[tuple[str, ...], list[Destination]] = {}
+    for destination in known:
+        groups.setdefault((destination.name,), []).append(destination)
+        groups.setdefault((destination.url, destination.branch), []).append(destination)
+    for group in groups.values():
+        yield from ((one, other) for index, one in enumerate(group) for other in group[index + 1 :])
+
+
+def _clash(one: Destination, other: Destination) -> str:
+    if one.name == other.name and one.deployment and other.deployment:
+        return "has the same name, and a cluster is its name"
+    if (one.url, one.branch) == (other.url, other.branch) and _nested(one.directory, other.directory):
+        return f"has an equal or nested directory on branch {one.branch}"
+    return ""
+
+
+def _nested(one: str, other: str) -> bool:
+    return one == other or not one or not other or one.startswith(other + "/") or other.startswith(one + "/")
+
+
+def _conflict(one: Destination, other: Destination, why: str) -> Finding:
+    message = f"Repository {one.key.namespace}/{one.name} cannot be written to: {other.key.namespace}/{other.name} {why}"
+    return Finding("DestinationConflict", message, one.where)
+
+
+def nested_packages(package: str, others: Iterable[str]) -> tuple[str, ...]:
+    """Return the packages that lie above or below `package` (porch 5.1: packages cannot be nested)."""
+    return tuple(
+        sorted(other for other in others if other.startswith(package + "/") or package.startswith(other + "/"))
+    )

@@ -1,0 +1,51 @@
+"""The plan of one pass: everything that was decided, destination by destination, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from reconciler.krm.findings import Finding
+from reconciler.planning.branches import Layout
+from reconciler.planning.destination import Destination
+from reconciler.planning.outcome import Held, Outcome
+from reconciler.planning.standing import Heads
+from reconciler.planning.state import DestinationState
+from reconciler.rules.variant import RoomResult
+
+
+@dataclass(frozen=True)
+class DestinationPlan:
+    """What was decided for one destination. `before` and `after` are its state; findings are about it as a whole.
+
+    A destination that could not be read has a finding and no outcomes: nothing is written to it.
+    """
+
+    destination: Destination
+    heads: Heads
+    before: DestinationState
+    after: DestinationState
+    outcomes: tuple[Outcome, ...] = ()
+    held: tuple[Held, ...] = ()
+    layouts: tuple[Layout, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class FleetPlan:
+    """What was decided for the fleet at one config commit.
+
+    `config` is the commit id, or `tree:<id>` for a plain folder; `as_of` the latest committer date among the
+    commits read, in seconds since 1970 (design 10.13).
+    """
+
+    config: str
+    as_of: int
+    room: RoomResult
+    destinations: tuple[DestinationPlan, ...]
+    findings: tuple[Finding, ...] = ()
+
+    def outcomes(self) -> Iterator[tuple[Destination, Outcome]]:
+        """Yield every package's outcome with its destination."""
+        for plan in self.destinations:
+            yield from ((plan.destination, outcome) for outcome in plan.outcomes)

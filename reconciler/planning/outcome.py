@@ -1,0 +1,98 @@
+"""Outcomes: what a reconcile decided for one package; closed, every case handled by `match`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from reconciler.krm.conditions import Condition
+from reconciler.krm.digest import digest
+from reconciler.krm.findings import Finding
+from reconciler.planning.state import PackageRecord, Seen
+from reconciler.rules.variant import Injected, Variant
+from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.objects import TreeId
+from reconciler.snapshot.trace import Trace
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A package as it should stand: its files, and what reviewers are told beside them (design 10.28).
+
+    `conditions` are the Kptfile's and `Rendered`; `gates` the condition types that must be True to publish;
+    `results` what each function said.
+    """
+
+    files: FileTree
+    conditions: tuple[Condition, ...] = ()
+    gates: tuple[str, ...] = ()
+    injected: tuple[Injected, ...] = ()
+    results: tuple[dict[str, Any], ...] = ()
+    findings: tuple[Finding, ...] = ()
+    trace: Trace = field(default_factory=dict)
+
+    @property
+    def review(self) -> str:
+        """A digest of what makes a commit besides the tree: conditions, gates and conflicts (design 10.9)."""
+        return digest({"conditions": [one.as_data() for one in self.conditions], "gates": list(self.gates)})
+
+    @property
+    def unmet_gates(self) -> tuple[str, ...]:
+        """The gates whose condition is missing or not True (porch 7)."""
+        met = {condition.type for condition in self.conditions if condition.status == "True"}
+        return tuple(gate for gate in self.gates if gate not in met)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Content to put on the draft branch: it differs from what stands on the branches and was not declined.
+
+    `before` is what it replaces there, `causes` say why it is made, `task` is porch 15.3's.
+    """
+
+    variant: Variant
+    rendered: Rendered
+    record: PackageRecord
+    seen: Seen
+    base: TreeId
+    merged: TreeId
+    task: str
+    before: FileTree
+    causes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Unchanged:
+    """Nothing to write for this package. `withdraw`: the draft offers it, though the branch already has it."""
+
+    variant: Variant
+    record: PackageRecord
+    why: str
+    withdraw: bool = False
+    was_rendered: bool = False
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """Nothing may be written for this package; what stands stays (design 10.26)."""
+
+    variant: Variant
+    record: PackageRecord | None
+    conditions: tuple[Condition, ...]
+    findings: tuple[Finding, ...]
+    seen: Seen
+    trace: Trace = field(default_factory=dict)
+    was_rendered: bool = False
+
+
+@dataclass(frozen=True)
+class Held:
+    """A package whose variant is gone: kept as it is until removals are decided (design 10.15)."""
+
+    package: str
+    record: PackageRecord
+    finding: Finding
+
+
+Outcome = Draft | Unchanged | Blocked

@@ -1,0 +1,178 @@
+"""What stands on a destination's branches: recognising what was published, and what was declined (git.md 4.10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from reconciler.planning.destination import Destination
+from reconciler.planning.state import KEPT_REVISIONS, DestinationState, Offer, PackageRecord, Revision, Seen
+from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.objects import BlobId, CommitId, TreeId
+
+
+class Repository(Protocol):
+    """The objects of one remote, read by id; nothing is missing that a ref reaches."""
+
+    def tree_at(self, commit: CommitId, path: str) -> TreeId | None:
+        """Return the tree that stands at a path of a commit; None when there is none."""
+        ...
+
+    def blob_at(self, commit: CommitId, path: str) -> BlobId | None:
+        """Return the blob that stands at a path of a commit; None when there is none."""
+        ...
+
+    def files(self, tree: TreeId) -> FileTree:
+        """Return the regular files of a tree."""
+        ...
+
+    def first_parents(self, old: CommitId, new: CommitId) -> Sequence[CommitId] | None:
+        """Return the commits after `old` up to `new` along first parents, oldest first; None if it is no ancestor."""
+        ...
+
+    def message(self, commit: CommitId) -> str:
+        """Return a commit's message."""
+        ...
+
+
+@dataclass(frozen=True)
+class Heads:
+    """The heads of one destination as this pass fetched them."""
+
+    branch: CommitId | None = None
+    drafts: Mapping[str, CommitId] = field(default_factory=dict)
+    proposed: Mapping[str, CommitId] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """A package as one commit of the cluster branch left it: its tree and its status blob."""
+
+    commit: CommitId
+    tree: TreeId | None
+    status: BlobId | None
+
+
+def recognise(
+    state: DestinationState, destination: Destination, heads: Heads, repository: Repository
+) -> DestinationState:
+    """Return the state with every publication since the last pass taken in, and the new head as seen.
+
+    For each first-parent commit that touches a package: a tree or a status blob that newly equals an offer's
+    publishes that offer; a package gone whole has nothing of ours any more; anything else is a person's edit.
+    """
+    if heads.branch is None or heads.branch == state.seen:
+        return state
+    commits = repository.first_parents(state.seen, heads.branch) if state.seen else None
+    start = state.seen if commits is not None else None
+    packages = {
+        package: _recognise_package(
+            record,
+            _sighting(repository, destination, package, start) if start else None,
+            [_sighting(repository, destination, package, one) for one in commits or (heads.branch,)],
+        )
+        for package, record in state.packages.items()
+    }
+    return replace(state, seen=heads.branch, packages=packages)
+
+
+def _sighting(repository: Repository, destination: Destination, package: str, commit: CommitId) -> Sighting:
+    tree = repository.tree_at(commit, destination.path(package))
+    return Sighting(commit, tree, repository.blob_at(commit, destination.status_path(package)))
+
+
+def _recognise_package(
+    record: PackageRecord, before: Sighting | None, sightings: Sequence[Sighting]
+) -> PackageRecord:
+    for now in sightings:
+        if before is None or (now.tree, now.status) != (before.tree, before.status):
+            record = _take_in(record, before, now)
+        before = now
+    return record
+
+
+def _take_in(record: PackageRecord, before: Sighting | None, now: Sighting) -> PackageRecord:
+    if now.tree is None:
+        return replace(record, ours=None)
+    for offer in reversed(record.offers):
+        if _newly(offer, before, now):
+            return _published(record, offer, now.commit)
+    return record
+
+
+def _newly(offer: Offer, before: Sighting | None, now: Sighting) -> bool:
+    if now.status == offer.status and (before is None or before.status != now.status):
+        return True
+    # without an earlier look, a tree that was there when the offer was made is no sign of it
+    known = before.tree if before else offer.against
+    return now.tree == offer.rendered and now.tree != known
+
+
+def _published(record: PackageRecord, offer: Offer, commit: CommitId) -> PackageRecord:
+    number = record.revision + 1
+    newer = record.offers[record.offers.index(offer) + 1 :]
+    return replace(
+        record,
+        revision=number,
+        ours=offer,
+        put=None if record.put == offer else record.put,
+        offers=newer,
+        revisions=(*record.revisions, Revision(number, commit, offer))[-KEPT_REVISIONS:],
+    )
+
+
+def settle_drafts(
+    state: DestinationState, destination: Destination, heads: Heads, branch_of: Mapping[str, str], repository: Repository
+) -> DestinationState:
+    """Return the state after looking at the draft branches: what people dropped is remembered as declined.
+
+    `branch_of` names the draft branch of each package. A branch that is gone, with the cluster branch as the
+    offer found it, declines the offer; with the cluster branch changed it is unclear, and planned again. A
+    package that a person took out of a draft is declined, too (git.md 3, life of a draft).
+    """
+    packages = {}
+    for package, record in state.packages.items():
+        head = heads.drafts.get(branch_of[package])
+        packages[package] = _settle(record, destination, package, head, heads.branch, repository)
+    alive = {name: draft for name, draft in state.drafts.items() if name in heads.drafts}
+    return replace(state, packages=packages, drafts=alive)
+
+
+def _settle(
+    record: PackageRecord, destination: Destination, package: str,
+    head: CommitId | None, branch: CommitId | None, repository: Repository,
+) -> PackageRecord:  # fmt: skip
+    if record.put is None:
+        return record
+    path = destination.path(package)
+    published = repository.tree_at(branch, path) if branch else None
+    if head is None:
+        return _decline(record) if published == record.put.against else replace(record, put=None)
+    taken_out = repository.tree_at(head, path) == record.put.against and record.put.rendered != record.put.against
+    return _decline(record) if taken_out and published == record.put.against else record
+
+
+def _decline(record: PackageRecord) -> PackageRecord:
+    assert record.put is not None
+    rest = tuple(tree for tree in record.declined if tree != record.put.rendered)
+    return replace(record, put=None, declined=(*rest, record.put.rendered)[-KEPT_REVISIONS:])
+
+
+def look(
+    destination: Destination, package: str, heads: Heads, branch_name: str, state: DestinationState, repository: Repository
+) -> Seen:
+    """Return what stands at a package's path: on the cluster branch, and on its draft where it differs.
+
+    A draft carries the whole branch; a package is on it only when it differs from the draft's base and from
+    the cluster branch as it is now.
+    """
+    path = destination.path(package)
+    published = repository.tree_at(heads.branch, path) if heads.branch else None
+    head = heads.drafts.get(branch_name)
+    if head is None:
+        return Seen(published, None)
+    drafted = repository.tree_at(head, path)
+    known = state.drafts.get(branch_name)
+    at_base = repository.tree_at(known.base, path) if known else published
+    return Seen(published, None if drafted in (at_base, published) else drafted)
