@@ -1,0 +1,214 @@
+"""What a PackageVariant asks for, once read: frozen values in one spelling (porch 2, design 10.21)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from reconciler.rules.variant import AdoptionPolicy, DeletionPolicy
+
+TagMode = Literal["draft", "rewrite"]
+UpdateStrategy = Literal["resource-merge", "copy-merge", "fast-forward", "force-delete-replace"]
+ConflictPolicy = Literal["upstream", "local", "block"]
+
+
+def written(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that say something: no None, no empty text, list or mapping."""
+    return {name: value for name, value in fields.items() if value not in (None, "", [], {})}
+
+
+@dataclass(frozen=True)
+class Revision:
+    """A tag suffix as it is looked up; `number` is N for "vN", -1 for any other suffix (porch 2.1)."""
+
+    suffix: str
+    number: int
+
+    def __str__(self) -> str:
+        return self.suffix
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head of the upstream Repository's branch: revision -1."""
+
+    def __str__(self) -> str:
+        return "-1"
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The published revision of a workspace, or the branch head when that is its name."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class FloatingTag:
+    """A name that moves: a channel, a tag such as `stable`, or `latest` (porch 14.1)."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Reference = Revision | Head | Workspace | FloatingTag
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """The package to vary. `settle_seconds`: how long a floating tag must have stood before it is followed."""
+
+    repo: str
+    package: str
+    reference: Reference
+    tag_mode: TagMode = "draft"
+    settle_seconds: float = 0.0
+    settle: str = ""
+
+    def as_data(self) -> dict[str, Any]:
+        """Return it as it is written to YAML."""
+        tag_mode = self.tag_mode if self.tag_mode != "draft" else None
+        shared = {"repo": self.repo, "package": self.package}
+        policy = written({"tagMode": tag_mode, "tagPolicy": written({"settle": self.settle})})
+        return {**shared, **_reference_data(self.reference), **policy}
+
+
+def _reference_data(reference: Reference) -> dict[str, Any]:
+    match reference:
+        case Revision(suffix):
+            return {"revision": suffix}
+        case Head():
+            return {"revision": -1}
+        case Workspace(name):
+            return {"workspaceName": name}
+        case FloatingTag(name):
+            return {"tag": name}
+
+
+@dataclass(frozen=True)
+class Downstream:
+    """The package to make: a Repository and a path in it."""
+
+    repo: str
+    package: str
+
+    def as_data(self) -> dict[str, str]:
+        """Return it as it is written to YAML."""
+        return {"repo": self.repo, "package": self.package}
+
+
+@dataclass(frozen=True)
+class Function:
+    """One entry of a pipeline (kpt's Function), without the comments it may have had."""
+
+    image: str = ""
+    exec: str = ""
+    name: str = ""
+    tag: str = ""
+    config_path: str = ""
+    config_map: Mapping[str, str] = field(default_factory=dict)
+    selectors: tuple[Mapping[str, Any], ...] = ()
+    exclude: tuple[Mapping[str, Any], ...] = ()
+
+    def as_data(self) -> dict[str, Any]:
+        """Return it as it is written to YAML."""
+        return written(
+            {
+                "image": self.image,
+                "exec": self.exec,
+                "tag": self.tag,
+                "name": self.name,
+                "configPath": self.config_path,
+                "configMap": dict(self.config_map),
+                "selectors": [dict(selector) for selector in self.selectors],
+                "exclude": [dict(selector) for selector in self.exclude],
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """The functions that a variant puts before those of the package."""
+
+    mutators: tuple[Function, ...] = ()
+    validators: tuple[Function, ...] = ()
+
+    def as_data(self) -> dict[str, Any]:
+        """Return it as it is written to YAML."""
+        mutators = [function.as_data() for function in self.mutators]
+        return written({"mutators": mutators, "validators": [function.as_data() for function in self.validators]})
+
+
+@dataclass(frozen=True)
+class Injector:
+    """Which context object may be injected; None means any, an empty group is the core group (porch 2.3)."""
+
+    name: str
+    group: str | None = None
+    version: str | None = None
+    kind: str | None = None
+
+    def admits(self, group: str, version: str, kind: str) -> bool:
+        """Tell whether this injector speaks of injection points of that type."""
+        asked = ((self.group, group), (self.version, version), (self.kind, kind))
+        return all(wanted is None or wanted == found for wanted, found in asked)
+
+    def as_data(self) -> dict[str, str]:
+        """Return it as it is written to YAML; an empty group says something, so it stays."""
+        fields = {"group": self.group, "version": self.version, "kind": self.kind, "name": self.name}
+        return {name: value for name, value in fields.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class PackageContext:
+    """Changes to the data of the package context ConfigMap."""
+
+    data: Mapping[str, str] = field(default_factory=dict)
+    remove_keys: tuple[str, ...] = ()
+
+    def as_data(self) -> dict[str, Any]:
+        """Return it as it is written to YAML."""
+        return written({"data": dict(self.data), "removeKeys": list(self.remove_keys)})
+
+
+@dataclass(frozen=True)
+class PackageVariantSpec:
+    """The spec of a PackageVariant, valid and in one spelling. None: the Kptfile or the settings decide."""
+
+    upstream: Upstream
+    downstream: Downstream
+    adoption_policy: AdoptionPolicy = "adoptNone"
+    deletion_policy: DeletionPolicy = "delete"
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    package_context: PackageContext = PackageContext()
+    pipeline: Pipeline = Pipeline()
+    injectors: tuple[Injector, ...] = ()
+    update_strategy: UpdateStrategy | None = None
+    conflict_policy: ConflictPolicy | None = None
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the spec as it is written to YAML: specs that ask the same are equal here."""
+        return {
+            "upstream": self.upstream.as_data(),
+            "downstream": self.downstream.as_data(),
+            "adoptionPolicy": self.adoption_policy,
+            "deletionPolicy": self.deletion_policy,
+            **written(
+                {
+                    "labels": dict(self.labels),
+                    "annotations": dict(self.annotations),
+                    "packageContext": self.package_context.as_data(),
+                    "pipeline": self.pipeline.as_data(),
+                    "injectors": [injector.as_data() for injector in self.injectors],
+                    "updateStrategy": self.update_strategy,
+                    "conflictPolicy": self.conflict_policy,
+                }
+            ),
+        }
