@@ -1,0 +1,211 @@
+"""Running git: one way to start it, with nobody's configuration, no hooks, no questions, and an end in sight.
+
+GitPython starts the processes; what they may see, and how long they may take, is decided here.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, BinaryIO
+
+from git.cmd import Git
+from git.exc import GitCommandNotFound
+
+from reconciler.gitio.errors import GitError, GitProgramMissingError, TimedOutError, name_failure
+from reconciler.gitio.options import GitOptions
+from reconciler.gitio.url import GitUrl, redact
+
+TRACKING = "refs/remotes/origin/"
+_GRACE_SECONDS = 3.0
+_LONGEST_WORDS = 2_000
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a call of git ended: exit code, output, and its words without credentials."""
+
+    code: int
+    output: bytes
+    words: str
+
+    @property
+    def lines(self) -> list[str]:
+        """The output as lines of text."""
+        return self.output.decode(errors="surrogateescape").splitlines()
+
+
+class GitCommand:
+    """Calls git on one mirror of one remote, named `origin`."""
+
+    def __init__(self, folder: Path, url: GitUrl, options: GitOptions) -> None:
+        self._git = Git(str(folder))
+        self._folder = folder
+        self._url = url
+        self._timeout = options.timeout_seconds
+        self._environment = _environment(folder, url, options)
+
+    def run(
+        self, *arguments: str, stdin: bytes | BinaryIO = b"", hold: int | None = None, accept: tuple[int, ...] = (0,)
+    ) -> Result:
+        """Run git to its end; other exit codes than `accept` raise GitError. `hold`: a lock's descriptor to pass on."""
+        source = subprocess.PIPE if isinstance(stdin, bytes) else stdin
+        with self.start(*arguments, source=source, hold=hold) as process:
+            output, words = self._finish(process, arguments[0], stdin if isinstance(stdin, bytes) else None)
+            result = Result(process.returncode, output, self.clean(words))
+        if result.code not in accept:
+            raise self.failure(arguments[0], result.words)
+        return result
+
+    @contextmanager
+    def start(
+        self, *arguments: str, source: int | BinaryIO = subprocess.PIPE, hold: int | None = None
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """Start git and yield the process; whatever happens it is gone, with its children, at the end."""
+        command = [*_without_inherited(self._environment), "git", f"--git-dir={self._folder}", *arguments]
+        try:
+            # in a session of its own, so that a timeout ends ssh and remote helpers too
+            wrapper = self._git.execute(
+                command, istream=source, as_process=True, env=self._environment,
+                start_new_session=True, pass_fds=() if hold is None else (hold,),
+            )  # fmt: skip
+        except GitCommandNotFound as error:
+            raise GitProgramMissingError("the program git must be installed and on the PATH") from error
+        process = wrapper.proc
+        assert process is not None
+        try:
+            yield process
+        finally:
+            _end(process)
+
+    def _finish(self, process: subprocess.Popen[bytes], name: str, stdin: bytes | None) -> tuple[bytes, bytes]:
+        try:
+            return process.communicate(stdin, timeout=self._timeout)
+        except subprocess.TimeoutExpired as error:
+            raise TimedOutError(
+                f"git {name} of {self._url.text} took longer than {self._timeout:g} seconds and was ended"
+            ) from error
+
+    def failure(self, name: str, words: str) -> GitError:
+        """Return the error that git's words, already clean, speak of."""
+        said = "; ".join(line.strip() for line in words.splitlines() if line.strip())
+        return name_failure(words)(f"git {name} of {self._url.text} failed: {said or 'no reason given'}")
+
+    def clean(self, words: bytes) -> str:
+        """Return what git said without credentials and of bearable length."""
+        text = redact(words.decode(errors="replace"))
+        for secret in self._url.secrets:
+            text = text.replace(secret, "*****")
+        return text if len(text) <= _LONGEST_WORDS else "…" + text[-_LONGEST_WORDS:]
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None and not pipe.closed:
+            _close(pipe)
+    # politely first: on SIGTERM git removes its lock files, here and in a local remote
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is None:
+            _signal_all(process, number)
+            _wait(process)
+
+
+def _close(pipe: IO[bytes]) -> None:
+    try:
+        pipe.close()
+    except BrokenPipeError:
+        return  # the process is gone already, with whatever we had not told it
+
+
+def _signal_all(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    try:
+        os.killpg(process.pid, number)
+    except ProcessLookupError:
+        return  # ended between the look and the signal
+
+
+def _wait(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(_GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        return  # the caller goes on to the stronger signal
+
+
+def _without_inherited(environment: Mapping[str, str]) -> list[str]:
+    # variables such as GIT_INDEX_FILE or GIT_QUARANTINE_PATH come along when we are started from a hook;
+    # GitPython can only add to the environment, so env(1) takes them out
+    inherited = [name for name in os.environ if name.startswith("GIT_") and name not in environment]
+    return ["env", *(f"--unset={name}" for name in inherited)] if inherited else []
+
+
+def _environment(folder: Path, url: GitUrl, options: GitOptions) -> dict[str, str]:
+    fixed = {
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": str(folder / "far-side.config") if url.local else os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "",
+        "SSH_ASKPASS": "",
+        "GIT_ALLOW_PROTOCOL": url.scheme,
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_SSH_COMMAND": _ssh(options),
+        "HOME": str(folder),  # libcurl would read a .netrc there
+        "LC_ALL": "C",
+    }
+    return fixed | _configuration(_settings(url, options))
+
+
+def _configuration(settings: list[tuple[str, str]]) -> dict[str, str]:
+    # by environment: not in `ps`, not on disk, and not passed on to the far side of a local remote
+    numbered = {f"GIT_CONFIG_KEY_{n}": key for n, (key, _) in enumerate(settings)}
+    numbered |= {f"GIT_CONFIG_VALUE_{n}": value for n, (_, value) in enumerate(settings)}
+    return numbered | {"GIT_CONFIG_COUNT": str(len(settings))}
+
+
+def _settings(url: GitUrl, options: GitOptions) -> list[tuple[str, str]]:
+    return [
+        ("remote.origin.url", url.connect),
+        ("core.hooksPath", os.devnull),
+        ("core.fsmonitor", "false"),
+        ("core.logAllRefUpdates", "false"),
+        ("gc.auto", "0"),
+        ("gc.cruftPacks", "true"),
+        ("maintenance.auto", "false"),
+        ("protocol.version", "2"),
+        # hosts check what we send; what we fetch is checked where it is read, since a commit with
+        # a misspelt date upstream must not stop its readers (finding 9)
+        ("transfer.fsckObjects", "false"),
+        # with an allow-list a redirect would be a way around it
+        ("http.followRedirects", "false" if options.allowed_urls else "initial"),
+        ("http.lowSpeedLimit", "1"),
+        ("http.lowSpeedTime", str(max(1, int(options.timeout_seconds)))),
+        ("credential.helper", ""),
+        *([("credential.helper", _credentials(options.credentials_file))] if options.credentials_file else []),
+    ]
+
+
+def _credentials(file: str) -> str:
+    # the store helper also erases what a host refused; ours only ever reads
+    quoted = shlex.quote(str(Path(file).absolute()))
+    return f'!f() {{ test "$1" = get && exec git credential-store --file={quoted} get; }}; f'
+
+
+def _ssh(options: GitOptions) -> str:
+    words = ["ssh", "-F", os.devnull, "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes"]
+    words += ["-o", f"ConnectTimeout={max(1, int(options.timeout_seconds))}"]
+    if options.known_hosts_file:
+        words += ["-o", f"UserKnownHostsFile={_ssh_path(options.known_hosts_file)}", "-o", "GlobalKnownHostsFile=none"]
+    if options.ssh_key_file:
+        words += ["-i", str(Path(options.ssh_key_file).absolute()), "-o", "IdentitiesOnly=yes"]
+    return shlex.join(words)
+
+
+def _ssh_path(file: str) -> str:
+    path = str(Path(file).absolute())
+    return f'"{path}"' if " " in path else path

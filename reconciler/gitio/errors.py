@@ -1,0 +1,136 @@
+"""What can go wrong between us and a repository, named by what to do next. Messages never hold credentials.
+
+GitError                      next step
+├── UnreachableError          retry   the network, or a host that is down
+├── TimedOutError             retry   a call took longer than `timeout_seconds`
+├── GitFailedError            retry   git said something we have no better name for
+├── MirrorBusyError           wait    another process holds the mirror
+├── RateLimitedError          wait    the host asks for patience
+├── AccessDeniedError         human   credentials are missing, wrong, or not enough
+├── HostUntrustedError        human   a host key, a certificate or an owner that nobody vouched for
+├── RepositoryMissingError    human   nothing stands at that address
+├── UrlRefusedError           human   the address is malformed, or the allow-list does not have it
+├── ObjectMissingError        human   an object that something names is not there
+├── TooLargeError             human   an object or tree beyond our limits
+├── MirrorCorruptError        human   the cache is damaged
+└── GitProgramMissingError    human   git itself is not installed
+"""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar, Literal
+
+NextStep = Literal["retry", "wait", "human"]
+
+
+class GitError(Exception):
+    """Something in the world of repositories went wrong; `next_step` says who acts next."""
+
+    next_step: ClassVar[NextStep] = "retry"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class UnreachableError(GitError):
+    """The host did not answer, or hung up."""
+
+
+class TimedOutError(GitError):
+    """A call took longer than `timeout_seconds`; it was ended."""
+
+
+class GitFailedError(GitError):
+    """Git failed for a reason that has no better name here."""
+
+
+class MirrorBusyError(GitError):
+    """Another process holds the mirror's lock."""
+
+    next_step = "wait"
+
+
+class RateLimitedError(GitError):
+    """The host limits how often we may call."""
+
+    next_step = "wait"
+
+
+class AccessDeniedError(GitError):
+    """Credentials are missing, wrong, or do not allow this."""
+
+    next_step = "human"
+
+
+class HostUntrustedError(GitError):
+    """A host key, certificate or owner of a local repository that is not trusted."""
+
+    next_step = "human"
+
+
+class RepositoryMissingError(GitError):
+    """There is no repository at this address."""
+
+    next_step = "human"
+
+
+class UrlRefusedError(GitError):
+    """The address is malformed, or not on the allow-list."""
+
+    next_step = "human"
+
+
+class ObjectMissingError(GitError):
+    """The mirror does not hold this object."""
+
+    next_step = "human"
+
+
+class TooLargeError(GitError):
+    """An object, or a tree's number of files, is beyond the limit."""
+
+    next_step = "human"
+
+
+class MirrorCorruptError(GitError):
+    """The mirror in the cache is damaged; removing its folder lets it be fetched anew."""
+
+    next_step = "human"
+
+
+class GitProgramMissingError(GitError):
+    """The program git is not on the PATH."""
+
+    next_step = "human"
+
+
+# the first pattern found decides, so the specific ones stand above the vague ones: a refused ssh key
+# also reads "could not read from remote repository", a missing repository may read "403"
+_SIGNS: tuple[tuple[type[GitError], tuple[str, ...]], ...] = (
+    (HostUntrustedError, ("host key verification failed", "no .* host key is known", "certificate",
+                          "dubious ownership", "remote host identification has changed")),
+    (RateLimitedError, ("rate limit", "too many requests", r"\berror: 429")),
+    (AccessDeniedError, ("authentication failed", "permission denied", "could not read (username|password)",
+                         "access denied", r"\berror: 40[13]", "invalid username", "not authorized", "unauthorized",
+                         "permission to .* denied", "terminal prompts disabled")),
+    (RepositoryMissingError, ("repository .*not found", "does not appear to be a git repository", "does not exist",
+                              "not a git repository", r"\berror: 404", "mismatched algorithms",
+                              "project you were looking for could not be found")),
+    (UrlRefusedError, ("transport '.*' not allowed", "unable to update url base from redirection")),
+    (MirrorCorruptError, ("bad object", "is corrupt", "loose object", "packfile .* cannot be", "file is too small",
+                          "broken packed-refs", "unexpected line in .*packed-refs", "object file .* is empty")),
+    (UnreachableError, ("could not resolve", "connection (refused|reset|timed out|closed)", "failed to connect",
+                        "unreachable", "hung up", "early eof", "operation timed out", "no route to host",
+                        "couldn't connect", r"\berror: 50\d", "could not read from remote repository",
+                        "transfer closed", "operation too slow", "empty reply")),
+)  # fmt: skip
+
+
+def name_failure(words: str) -> type[GitError]:
+    """Return the kind of error that git's own words (LC_ALL=C) speak of; `GitFailedError` when they tell nothing."""
+    for kind, patterns in _SIGNS:
+        if any(re.search(pattern, words, re.IGNORECASE) for pattern in patterns):
+            return kind
+    return GitFailedError

@@ -1,0 +1,310 @@
+"""Mirrors: a bare copy of one remote in the cache folder, its reading, writing, fetching and pushing.
+
+Resting state of a mirror: no HEAD that anybody uses, no index, no work tree. `refs/remotes/origin/<path below refs/>`
+is what the last fetch or push saw of the remote, and nothing else writes there; `refs/out/` is the stage of a push and
+empty between pushes. Objects that we write hang on nothing until a push carries them away; collecting them takes two
+weeks. Whoever fetches, writes or pushes holds the mirror's lock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from reconciler.gitio.command import TRACKING, GitCommand, Result
+from reconciler.gitio.errors import GitError, MirrorBusyError, TimedOutError
+from reconciler.gitio.lock import locked
+from reconciler.gitio.names import check_ref
+from reconciler.gitio.options import GitOptions
+from reconciler.gitio.publisher import Publisher
+from reconciler.gitio.reader import ObjectReader
+from reconciler.gitio.url import GitUrl, check_allowed, parse_url
+from reconciler.gitio.verdicts import Done, PushReport, PushUnit, RefUpdate
+from reconciler.gitio.writer import NewCommit, NewTag, Put, compose_stream, compose_tag
+from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.objects import CommitId, ObjectId, TreeId
+
+Kind = Literal["config", "upstream", "destination"]
+STATE_PREFIX = "refs/reconciler/state/"
+_LOCK = "reconciler.lock"
+_LEFTOVERS = ("refs/out", "refs/reconciler-tmp")
+_MOST_PACKS = 50
+_MOST_LOOSE = 20_000
+_AT_ONCE = 8
+# one object for all clusters and replicas, whoever makes it (finding 20)
+_ROOT = NewCommit((), (), "Start of a cluster's configuration", 946_684_800, fresh=True)
+_ROOT_AUTHOR = ("reconciler", "reconciler@localhost")
+
+
+class Mirror:
+    """One bare mirror of one remote. Safe to use from several processes; from several threads, one Mirror each."""
+
+    def __init__(self, folder: Path, url: GitUrl, options: GitOptions) -> None:
+        """Use `Mirror.open`."""
+        self.folder = folder
+        self._url = url
+        self._options = options
+        self._command = GitCommand(folder, url, options)
+        self._refspecs: dict[str, None] = {}
+        self._refs: dict[str, CommitId] | None = None
+        self._peeled: dict[str, CommitId] = {}
+        self._publisher = Publisher(self._command, self._lock, options)
+
+    @classmethod
+    def open(cls, cache_folder: Path | str, url: str | GitUrl, options: GitOptions | None = None) -> Mirror:
+        """Return the mirror of `url` below `cache_folder`, made if it is not there yet; nothing is fetched.
+
+        Raises UrlRefusedError for an address that is malformed or not allowed, and MirrorBusyError.
+        """
+        options = options or GitOptions()
+        address = url if isinstance(url, GitUrl) else parse_url(url)
+        check_allowed(address, options.allowed_urls)
+        folder = Path(cache_folder).absolute() / mirror_name(address)
+        mirror = cls(folder, address, options)
+        mirror._create()
+        mirror._recover()
+        return mirror
+
+    @property
+    def url(self) -> str:
+        """The remote's address, without credentials."""
+        return self._url.text
+
+    def __repr__(self) -> str:
+        return f"Mirror({self.url})"
+
+    # fetching and refs
+
+    def fetch(self, kind: Kind, state_ref_prefix: str = STATE_PREFIX, branches: Sequence[str] | None = None) -> None:
+        """Bring refs and their whole history: heads; state too of destinations, tags too of upstreams.
+
+        `branches` are short names that narrow the heads; an absent branch is no error, it is absent from `refs`.
+        Forced and pruned, so that afterwards `refs` is what the remote has. What was fetched once through this
+        object is fetched again, so that a repository can be upstream and destination at once. Raises GitError.
+        """
+        self._refspecs |= dict.fromkeys(_refspecs(kind, state_ref_prefix, branches))
+        with self._lock() as hold:
+            self._run(
+                "fetch", "--quiet", "--no-tags", "--prune", "--force", "--refmap=", "--no-write-fetch-head",
+                "--no-auto-maintenance", "--no-recurse-submodules", "--no-show-forced-updates",
+                "origin", *self._refspecs, hold=hold,
+            )  # fmt: skip
+            self._read_refs()
+
+    def refs(self) -> Mapping[str, CommitId]:
+        """Return the remote's refs by full name as of the last fetch or push; an annotated tag has its own id."""
+        if self._refs is None:
+            self._read_refs()
+        assert self._refs is not None
+        return dict(self._refs)
+
+    def peeled(self, ref: str) -> CommitId | None:
+        """Return the commit that a remote ref stands for, annotated tags followed; None if the ref is absent."""
+        return self._peeled.get(ref) or self.refs().get(ref)
+
+    def _read_refs(self) -> None:
+        form = "--format=%(refname) %(objectname) %(*objectname)"
+        rows = [line.split(" ") for line in self._run("for-each-ref", form, TRACKING).lines]
+        named = [("refs/" + name.removeprefix(TRACKING), own, peeled) for name, own, peeled in rows]
+        self._refs = {ref: CommitId(own) for ref, own, _ in named}
+        self._peeled = {ref: CommitId(peeled) for ref, _, peeled in named if peeled}
+
+    # reading
+
+    def read(self) -> ObjectReader:
+        """Return a reader of this mirror's objects; close it, or use it as a context manager."""
+        return ObjectReader(self._command, self._options.timeout_seconds, self._options.max_object_bytes)
+
+    def is_ancestor(self, ancestor: CommitId, commit: CommitId) -> bool:
+        """Tell whether `ancestor` is `commit` or in its history; ids that the mirror does not hold raise GitError."""
+        return self._run("merge-base", "--is-ancestor", ancestor, commit, accept=(0, 1)).code == 0
+
+    def first_parent_log(self, old: CommitId, new: CommitId) -> list[CommitId] | None:
+        """Return the commits of `new` that `old` does not have, along first parents, oldest first.
+
+        None when `old` is not an ancestor of `new`, or the mirror does not hold it any more.
+        """
+        known = self._run("cat-file", "-e", f"{old}^{{commit}}", accept=(0, 1, 128)).code == 0
+        if not known or not self.is_ancestor(old, new):
+            return None
+        lines = self._run("rev-list", "--first-parent", "--reverse", new, f"^{old}", "--").lines
+        return [CommitId(line) for line in lines]
+
+    # writing
+
+    def write(self, commits: Sequence[NewCommit]) -> list[CommitId]:
+        """Write commits in one stream and return their ids in order; equal input, equal ids. No ref moves."""
+        return self._import(commits, self._options.author)
+
+    def root_commit(self) -> CommitId:
+        """Write the one constant first commit of every branch that we create, and return its id."""
+        return self._import([_ROOT], _ROOT_AUTHOR)[0]
+
+    def write_tree(self, files: FileTree) -> TreeId:
+        """Write a tree of files that hangs on no commit, for `Graft`; its id is `files.id`."""
+        puts = tuple(Put(path, file.data, file.mode) for path, file in files.items())
+        self.write([NewCommit((), puts, "files", 0, fresh=True)])
+        return files.id
+
+    def write_tags(self, tags: Sequence[NewTag]) -> list[ObjectId]:
+        """Write annotated tag objects and return their ids in order; their refs are made by `push`."""
+        if not tags:
+            return []
+        with self._lock() as hold, tempfile.TemporaryDirectory() as folder:
+            files = [Path(folder) / str(index) for index in range(len(tags))]
+            for file, tag in zip(files, tags, strict=True):
+                check_ref(f"refs/tags/{tag.name}")
+                file.write_bytes(compose_tag(tag, self._options.author))
+            names = "".join(f"{file}\n" for file in files).encode()
+            result = self._run(
+                "hash-object", "-t", "tag", "-w", "--no-filters", "--stdin-paths", stdin=names, hold=hold
+            )
+        return [ObjectId(line) for line in result.lines]
+
+    def _import(self, commits: Sequence[NewCommit], author: tuple[str, str]) -> list[CommitId]:
+        if not commits:
+            return []
+        with self._lock() as hold, tempfile.TemporaryFile() as stream:
+            stream.writelines(compose_stream(commits, author))
+            stream.seek(0)
+            result = self._run("fast-import", "--quiet", "--done", "--date-format=raw", stdin=stream, hold=hold)
+        return [CommitId(line) for line in result.lines]
+
+    # pushing
+
+    def push(self, units: Sequence[PushUnit]) -> PushReport:
+        """Move refs of the remote, each unit whole or not at all, and only from where they are expected.
+
+        Expected values are also compared with the last fetch: what moved since is `Lost`. Nothing is raised for
+        what the remote did; it is in the report. Names and ids must be valid and no ref may be named twice
+        (ValueError). Afterwards `refs` has what is done.
+        """
+        report = self._publisher.push(units, self.refs())
+        for unit in units:
+            if isinstance(report[unit.name], Done):
+                self._remember(unit.updates)
+        return report
+
+    def _remember(self, updates: Iterable[RefUpdate]) -> None:
+        assert self._refs is not None
+        for update in updates:
+            self._peeled.pop(update.ref, None)
+            self._refs.pop(update.ref, None)
+            if update.new is not None:
+                self._refs[update.ref] = CommitId(update.new)
+
+    # keeping house
+
+    def maintain(self) -> bool:
+        """Put many packs into one, and drop what nothing has named for two weeks; True if there was a need.
+
+        Objects that are written and not yet pushed are younger than that.
+        """
+        with self._lock() as hold:
+            packs = sum(1 for _ in self.folder.glob("objects/pack/*.pack"))
+            loose = sum(1 for _ in self.folder.glob("objects/17/*")) * 256
+            if packs <= _MOST_PACKS and loose <= _MOST_LOOSE:
+                return False
+            # --force is about a gc.pid that a killed process left: the lock is ours
+            self._run("gc", "--quiet", "--force", "--prune=2.weeks.ago", hold=hold)
+        return True
+
+    def _create(self) -> None:
+        if (self.folder / "HEAD").exists():
+            return
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        with locked(self.folder.parent / f"{self.folder.name}.lock", self._options.timeout_seconds):
+            if not (self.folder / "HEAD").exists():
+                self._create_whole()
+
+    def _create_whole(self) -> None:
+        unfinished = self.folder.with_suffix(".new")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        maker = GitCommand(unfinished, self._url, self._options)
+        # not clone --mirror: its remote.mirror setting forbids pushing refspecs (finding 24); no template, no hooks
+        maker.run("init", "--quiet", "--bare", "--template=", "--object-format=sha1", "--initial-branch=none")
+        (unfinished / "far-side.config").write_text(_far_side(self._url, self._options))
+        unfinished.rename(self.folder)
+
+    def _recover(self) -> None:
+        """Remove what a killed process left behind; whoever holds the lock is alive, and is left alone."""
+        try:
+            with locked(self.folder / _LOCK, 0) as hold:
+                self._sweep(hold)
+        except MirrorBusyError:
+            return
+
+    def _sweep(self, hold: int) -> None:
+        for pattern in ("*.lock", "refs/**/*.lock", "objects/**/tmp_*", "fast_import_crash_*"):
+            for file in self.folder.glob(pattern):
+                if file.name != _LOCK:
+                    file.unlink(missing_ok=True)
+        left = self._run("for-each-ref", "--format=delete %(refname)", *_LEFTOVERS).output
+        if left:
+            self._run("update-ref", "--stdin", stdin=left, hold=hold)
+
+    @contextmanager
+    def _lock(self) -> Iterator[int]:
+        with locked(self.folder / _LOCK, self._options.timeout_seconds) as hold:
+            try:
+                yield hold
+            except TimedOutError:
+                self._sweep(hold)
+                raise
+
+    def _run(
+        self, *arguments: str, stdin: bytes | BinaryIO = b"", hold: int | None = None, accept: tuple[int, ...] = (0,)
+    ) -> Result:
+        return self._command.run(*arguments, stdin=stdin, hold=hold, accept=accept)
+
+
+def mirror_name(url: GitUrl) -> str:
+    """Return the folder name of an address's mirror: something to recognise it by, and a hash to tell it apart."""
+    readable = re.sub(r"[^A-Za-z0-9]+", "-", url.text.removesuffix(".git")).strip("-")[-60:].strip("-")
+    return f"{readable}-{hashlib.sha256(url.text.encode(errors='surrogateescape')).hexdigest()[:16]}.git"
+
+
+def fetch_all(
+    mirrors: Iterable[Mirror], kind: Kind, state_ref_prefix: str = STATE_PREFIX
+) -> dict[Mirror, GitError | None]:
+    """Fetch several mirrors at once; one that fails has its error as value and stops no other."""
+    wanted = list(dict.fromkeys(mirrors))
+
+    def fetch(mirror: Mirror) -> GitError | None:
+        try:
+            mirror.fetch(kind, state_ref_prefix)
+        except GitError as error:
+            return error
+        return None
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return dict(zip(wanted, pool.map(fetch, wanted), strict=True))
+
+
+def _refspecs(kind: Kind, state_ref_prefix: str, branches: Sequence[str] | None) -> list[str]:
+    # a trailing star, because a plain name that the remote does not have would fail the whole fetch
+    patterns = ["refs/heads/*"] if branches is None else [check_ref(f"refs/heads/{name}") + "*" for name in branches]
+    if kind == "upstream":
+        patterns.append("refs/tags/*")
+    if kind == "destination" and not (branches is None and state_ref_prefix.startswith("refs/heads/")):
+        patterns.append(check_ref(state_ref_prefix.rstrip("/")) + "/*")
+    return [f"+{pattern}:{TRACKING}{pattern.removeprefix('refs/')}" for pattern in patterns]
+
+
+def _far_side(url: GitUrl, options: GitOptions) -> str:
+    """Return what the git at the far side of a local remote is told besides the remote's own configuration.
+
+    A repository of another user is trusted (its hooks run as us) only when the allow-list names local ones.
+    A background gc there would inherit our lock and hold it.
+    """
+    trusted = options.allowed_urls and url.local
+    quoted = url.text.replace("\\", "\\\\").replace('"', '\\"')
+    safe = f'[safe]\n\tdirectory = "{quoted}"\n\tdirectory = "{quoted}/.git"\n' if trusted else ""
+    return f"[gc]\n\tautoDetach = false\n{safe}"

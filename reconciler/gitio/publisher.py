@@ -1,0 +1,196 @@
+"""Carrying out pushes: staged refs, one wildcard refspec, a lease on every ref."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import AbstractContextManager
+from dataclasses import replace
+
+from reconciler.gitio.command import TRACKING, GitCommand, Result
+from reconciler.gitio.errors import GitError, GitFailedError, RepositoryMissingError
+from reconciler.gitio.names import check_id, check_ref
+from reconciler.gitio.options import GitOptions
+from reconciler.gitio.pace import Pace
+from reconciler.gitio.verdicts import (
+    Attempt,
+    Done,
+    Failed,
+    Outcome,
+    PushReport,
+    PushUnit,
+    RefUpdate,
+    Refused,
+    find_clash,
+    folders_of,
+    pack,
+    read_porcelain,
+    settle,
+    settle_in_steps,
+)
+
+STAGE = "refs/out/"
+_NO_ATOMIC = "does not support --atomic"
+_EVERYTHING = f"remote.origin.fetch=+refs/*:{TRACKING}*"
+
+
+class _NoAtomicError(Exception):
+    """The host cannot take several refs together."""
+
+
+class Publisher:
+    """Pushes units through one mirror; `lock` is the mirror's."""
+
+    def __init__(
+        self, command: GitCommand, lock: Callable[[], AbstractContextManager[int]], options: GitOptions
+    ) -> None:
+        self._command = command
+        self._lock = lock
+        self._most = options.max_refs_per_push
+        self._pace = Pace(options.max_pushes_per_minute)
+        self._atomic = True
+
+    def push(self, units: Sequence[PushUnit], known: Mapping[str, str]) -> PushReport:
+        """Push `units`, given the remote's refs as of the last fetch, and report what became of each."""
+        _check(units)
+        outcomes = _find_clashes(units, known)
+        ready = [unit for unit in units if unit.name not in outcomes]
+        failed, ready = self._make_room(ready)
+        outcomes |= failed
+        for group in pack(ready, self._most):
+            outcomes |= self._settle(group)
+        self._record(u for unit in units if isinstance(outcomes[unit.name], Done) for u in unit.updates)
+        return PushReport({unit.name: outcomes[unit.name] for unit in units})
+
+    def _make_room(self, units: Sequence[PushUnit]) -> tuple[dict[str, Outcome], list[PushUnit]]:
+        # Git refuses `a/b` as long as `a` is there, also when the same push deletes it (finding 18)
+        made = {update.ref for unit in units for update in unit.updates if update.new is not None}
+        folders = {folder for ref in made for folder in folders_of(ref)}
+        room = [replace(unit, updates=tuple(_in_the_way(unit, made, folders))) for unit in units]
+        outcomes: dict[str, Outcome] = {}
+        for group in pack([unit for unit in room if unit.updates], self._most):
+            outcomes |= self._settle(group)
+        failed: dict[str, Outcome] = {
+            name: outcome for name, outcome in outcomes.items() if not isinstance(outcome, Done)
+        }
+        gone = {update.ref for unit in room for update in unit.updates}
+        rest = [
+            replace(unit, updates=tuple(u for u in unit.updates if u.ref not in gone))
+            for unit in units
+            if unit.name not in failed
+        ]
+        return failed, rest
+
+    def _settle(self, group: Sequence[PushUnit]) -> dict[str, Outcome]:
+        try:
+            return self._settle_once(group)
+        except _NoAtomicError:
+            self._atomic = False
+        return self._settle_once(group)
+
+    def _settle_once(self, group: Sequence[PushUnit]) -> dict[str, Outcome]:
+        way = settle if self._atomic else settle_in_steps
+        try:
+            return way(group, self._try_push, self._look)
+        except GitError as error:
+            return {unit.name: Failed(error) for unit in group}
+
+    def _try_push(self, updates: Sequence[RefUpdate]) -> Attempt:
+        if not updates:
+            return Attempt(accepted=True)
+        self._pace.wait()
+        with self._lock() as hold:
+            tracked = self._tracked()
+            stale = [u.ref for u in updates if tracked.get(u.ref) != u.expected]
+            if stale:
+                return Attempt(accepted=False, reasons=dict.fromkeys(stale, "stale info"))
+            return self._push_staged(updates, hold)
+
+    def _push_staged(self, updates: Sequence[RefUpdate], hold: int) -> Attempt:
+        staged = {STAGE + u.ref.removeprefix("refs/"): u.new for u in updates if u.new is not None}
+        self._update_refs((f"create {ref} {new}" for ref, new in staged.items()), hold)
+        try:
+            return self._push(updates, hold)
+        finally:
+            self._update_refs((f"delete {ref}" for ref in staged), hold)
+
+    def _push(self, updates: Sequence[RefUpdate], hold: int) -> Attempt:
+        atomic = ["--atomic"] if self._atomic else []
+        moved = [f"{STAGE}*:refs/*"] if any(u.new is not None for u in updates) else []
+        gone = [f":{u.ref}" for u in updates if u.new is None]
+        # never "+" or --force: they would cancel the lease, whose values are our tracking refs
+        result = self._command.run(
+            "-c", _EVERYTHING, "push", "--porcelain", *atomic, "--force-with-lease", "--no-verify", "--no-progress",
+            "--no-signed", "--recurse-submodules=no", "origin", *moved, *gone,
+            hold=hold, accept=(0, 1, 128, 255),
+        )  # fmt: skip
+        return self._read_answer(result)
+
+    def _read_answer(self, result: Result) -> Attempt:
+        if result.code == 0:
+            return Attempt(accepted=True)
+        reasons = read_porcelain(result.lines)
+        if self._atomic and _NO_ATOMIC in result.words:
+            raise _NoAtomicError
+        error = None if reasons else self._command.failure("push", result.words)
+        # these two may be about a ref or about nothing; the look at the remote that follows knows better
+        vague = isinstance(error, (RepositoryMissingError, GitFailedError))
+        return Attempt(accepted=False, reasons=reasons, words=result.words, error=None if vague else error)
+
+    def _look(self) -> dict[str, str]:
+        lines = self._command.run("ls-remote", "--quiet", "--refs", "origin").lines
+        return {ref: object_id for object_id, _, ref in (line.partition("\t") for line in lines)}
+
+    def _tracked(self) -> dict[str, str]:
+        lines = self._command.run("for-each-ref", "--format=%(objectname) %(refname)", TRACKING).lines
+        rows = (line.partition(" ") for line in lines)
+        return {"refs/" + name.removeprefix(TRACKING): object_id for object_id, _, name in rows}
+
+    def _record(self, updates: Iterable[RefUpdate]) -> None:
+        # git does it for what it pushed itself, not for what another replica had pushed before us
+        with self._lock() as hold:
+            tracked = self._tracked()
+            behind = [u for u in updates if u.new != u.expected and tracked.get(u.ref) == u.expected]
+            self._update_refs(map(_tracking_update, behind), hold)
+
+    def _update_refs(self, commands: Iterable[str], hold: int) -> None:
+        text = "".join(f"{command}\n" for command in commands)
+        if text:
+            self._command.run("update-ref", "--stdin", stdin=text.encode(errors="surrogateescape"), hold=hold)
+
+
+def _tracking_update(update: RefUpdate) -> str:
+    ref = TRACKING + update.ref.removeprefix("refs/")
+    return f"delete {ref}" if update.new is None else f"update {ref} {update.new}"
+
+
+def _check(units: Sequence[PushUnit]) -> None:
+    refs = [check_ref(update.ref) for unit in units for update in unit.updates]
+    names = [unit.name for unit in units]
+    for twice in (refs, names):
+        if len(set(twice)) < len(twice):
+            raise ValueError("no unit and no ref may stand in a push twice")
+    for update in (update for unit in units for update in unit.updates):
+        for object_id in (update.new, update.expected):
+            if object_id is not None:
+                check_id(object_id)
+
+
+def _find_clashes(units: Sequence[PushUnit], known: Mapping[str, str]) -> dict[str, Outcome]:
+    names = set(known) - {update.ref for unit in units for update in unit.updates if update.new is None}
+    folders = {folder for name in names for folder in folders_of(name)}
+    outcomes: dict[str, Outcome] = {}
+    for unit in sorted(units, key=lambda unit: unit.name):
+        clash = next((other for update in unit.updates if (other := find_clash(update, names, folders))), None)
+        if clash:
+            outcomes[unit.name] = Refused(f"{clash} stands where {unit.name} needs a ref of its own")
+            continue
+        made = {update.ref for update in unit.updates if update.new is not None}
+        names |= made
+        folders |= {folder for name in made for folder in folders_of(name)}
+    return outcomes
+
+
+def _in_the_way(unit: PushUnit, made: Set[str], folders: Set[str]) -> Iterator[RefUpdate]:
+    for update in unit.updates:
+        if update.new is None and (update.ref in folders or not made.isdisjoint(folders_of(update.ref))):
+            yield update

@@ -1,0 +1,173 @@
+"""Addresses of repositories: what they mean, whether they are allowed, and how they look without credentials."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote, urlsplit
+
+from reconciler.gitio.errors import UrlRefusedError
+
+Scheme = Literal["https", "http", "ssh", "file"]
+
+_WITH_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_SCP_STYLE = re.compile(
+    r"(?P<user>[A-Za-z0-9_][A-Za-z0-9_.-]*@)?(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9a-fA-F:.]+\]):(?P<path>[^:].*)\Z"
+)
+_CREDENTIALS = re.compile(r"(?<=://)[^/\s]*@")
+_UNUSABLE = re.compile(r"[\x00-\x1f\x7f]")
+_PORTS = {"https": 443, "http": 80, "ssh": 22}
+
+
+@dataclass(frozen=True)
+class GitUrl:
+    """One repository's address.
+
+    `text` is the normal form without credentials, for people, files and comparison: a URL, or an absolute
+    path for local repositories. `connect` is what git is given, and stays out of every representation.
+    """
+
+    text: str
+    scheme: Scheme
+    connect: str = field(repr=False, compare=False)
+
+    @property
+    def local(self) -> bool:
+        """Whether the repository is in this machine's file system."""
+        return self.scheme == "file"
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Parts of `connect` that nobody may read."""
+        if self.scheme not in {"https", "http"}:
+            return ()
+        parts = urlsplit(self.connect)
+        return tuple(part for raw in (parts.password, parts.username) if raw for part in {raw, unquote(raw)})
+
+
+def redact(text: str) -> str:
+    """Return `text` with the credentials of every URL in it removed."""
+    return _CREDENTIALS.sub("", text)
+
+
+def parse_url(text: str, base: str = "") -> GitUrl:
+    """Return the address that `text` spells; relative paths are resolved against the folder or URL `base`.
+
+    Accepted are https://, http://, ssh:// and file:// URLs, `user@host:path`, and paths. Raises UrlRefusedError.
+    """
+    _refuse_unusable(text)
+    if _WITH_SCHEME.match(text):
+        return _parse_with_scheme(text)
+    scp = _SCP_STYLE.match(text)
+    if scp and not text.startswith(("/", "./", "../")) and "/" not in text.split(":", 1)[0]:
+        return _remote(text, "ssh", text, unquote(scp["path"]))
+    return _resolve(text, base)
+
+
+def _refuse_unusable(text: str) -> None:
+    if not text or text.startswith("-") or text != text.strip() or _UNUSABLE.search(text):
+        raise UrlRefusedError(f"a repository must be a URL or a path, not {redact(text)!r}")
+
+
+def _parse_with_scheme(text: str) -> GitUrl:
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError as error:
+        raise UrlRefusedError(f"the URL {redact(text)!r} is malformed") from error
+    scheme, host = parts.scheme.lower(), (parts.hostname or "").lower()
+    if scheme == "file":
+        return _parse_file(text, parts.netloc, unquote(parts.path))
+    if scheme not in _PORTS:
+        raise UrlRefusedError(
+            f'the URL {redact(text)!r} must start with https://, ssh:// or file://, not "{scheme}://"'
+        )
+    if not host or host.startswith("-") or parts.query or parts.fragment or "\\" in text or " " in text:
+        raise UrlRefusedError(f"the URL {redact(text)!r} must have a host and a path and nothing after it")
+    user = f"{parts.username}@" if scheme == "ssh" and parts.username else ""
+    if user.startswith("-"):
+        raise UrlRefusedError(f"the URL {redact(text)!r} is malformed")
+    place = f"[{host}]" if ":" in host else host
+    suffix = f":{port}" if port and port != _PORTS[scheme] else ""
+    normal = f"{scheme}://{user}{place}{suffix}{parts.path.rstrip('/')}"
+    return _remote(normal, scheme, text.rstrip("/"), unquote(parts.path))
+
+
+def _remote(text: str, scheme: str, connect: str, path: str) -> GitUrl:
+    # "..", also as %2e%2e, would let an allowed prefix name something else
+    if ".." in path.split("/") or path.lstrip("/").startswith("-") or not path.strip("/"):
+        raise UrlRefusedError(f"the URL {redact(text)!r} must have a plain path")
+    known: Scheme = "https" if scheme == "https" else "http" if scheme == "http" else "ssh"
+    return GitUrl(text, known, connect)
+
+
+def _parse_file(text: str, host: str, path: str) -> GitUrl:
+    if host not in {"", "localhost"} or not path.startswith("/"):
+        raise UrlRefusedError(f"the URL {redact(text)!r} must name an absolute path: file:///path")
+    return _local(path)
+
+
+def _local(path: str) -> GitUrl:
+    normal = posixpath.normpath(path)
+    return GitUrl(normal, "file", normal)
+
+
+def _resolve(text: str, base: str) -> GitUrl:
+    if text.startswith("/") or not base or base.startswith("/"):
+        return _local(posixpath.join(base or str(Path.cwd()), text))
+    parent = parse_url(base)
+    if parent.local:
+        return _local(posixpath.join(parent.text, text))
+    return _beside(parent, text)
+
+
+def _beside(parent: GitUrl, text: str) -> GitUrl:
+    head, path = _split_host(parent.connect)
+    joined = posixpath.normpath(posixpath.join("/", path, text))
+    return parse_url(head + (joined if _WITH_SCHEME.match(parent.connect) else joined.lstrip("/")))
+
+
+def _split_host(url: str) -> tuple[str, str]:
+    scheme = _WITH_SCHEME.match(url)
+    start = url.find("/", scheme.end()) if scheme else url.index(":") + 1
+    return (url[:start], url[start:]) if start > 0 else (url, "/")
+
+
+def folder_of(url: GitUrl) -> str:
+    """Return the folder or URL that holds this repository; it is the `base` of addresses written inside it."""
+    if url.local:
+        return posixpath.dirname(url.text)
+    head, path = _split_host(url.connect)
+    return head + posixpath.dirname(path.rstrip("/"))
+
+
+def check_allowed(url: GitUrl, allowed: tuple[str, ...]) -> None:
+    """Raise UrlRefusedError unless a pattern matches; without patterns everything but plain http is allowed.
+
+    A pattern with `*` or `?` is a glob over the whole address, another one is the address itself or a
+    folder above it. Local repositories are matched by their path, or as file:// URLs.
+    """
+    if not allowed and url.scheme == "http":
+        raise UrlRefusedError(f"{url.text!r} must use https: http is allowed only where allowed_urls names it")
+    if allowed and not any(_matches(form, pattern) for form in _forms(url) for pattern in allowed):
+        raise UrlRefusedError(f"{url.text!r} is not among the allowed_urls of the settings")
+
+
+def _forms(url: GitUrl) -> tuple[str, ...]:
+    if url.local:
+        return (url.text, f"file://{url.text}")
+    if _WITH_SCHEME.match(url.text):
+        return (url.text,)
+    host, path = url.text.split(":", 1)
+    return (url.text, f"ssh://{host}/{path.lstrip('/')}")
+
+
+def _matches(text: str, pattern: str) -> bool:
+    if any(character in pattern for character in "*?"):
+        return fnmatchcase(text, pattern)
+    exact = pattern.rstrip("/")
+    return text == exact or text.startswith(exact + "/") or (exact.endswith(":") and text.startswith(exact))
