@@ -23,6 +23,7 @@ from reconciler.gitio.options import GitOptions
 from reconciler.gitio.url import GitUrl, redact
 
 TRACKING = "refs/remotes/origin/"
+FAR_SIDE = "far-side.config"
 _GRACE_SECONDS = 3.0
 _LONGEST_WORDS = 2_000
 
@@ -147,7 +148,7 @@ def _without_inherited(environment: Mapping[str, str]) -> list[str]:
 def _environment(folder: Path, url: GitUrl, options: GitOptions) -> dict[str, str]:
     fixed = {
         "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": str(folder / "far-side.config") if url.local else os.devnull,
+        "GIT_CONFIG_GLOBAL": str(folder / FAR_SIDE) if url.local else os.devnull,
         "GIT_ATTR_NOSYSTEM": "1",
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_ASKPASS": "",
@@ -200,7 +201,12 @@ def _ssh(options: GitOptions) -> str:
     words = ["ssh", "-F", os.devnull, "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes"]
     words += ["-o", f"ConnectTimeout={max(1, int(options.timeout_seconds))}"]
     if options.known_hosts_file:
-        words += ["-o", f"UserKnownHostsFile={_ssh_path(options.known_hosts_file)}", "-o", "GlobalKnownHostsFile=none"]
+        words += [
+            "-o",
+            f"UserKnownHostsFile={_ssh_path(options.known_hosts_file)}",
+            "-o",
+            "GlobalKnownHostsFile=/dev/null",
+        ]
     if options.ssh_key_file:
         words += ["-i", str(Path(options.ssh_key_file).absolute()), "-o", "IdentitiesOnly=yes"]
     return shlex.join(words)

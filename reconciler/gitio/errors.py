@@ -118,6 +118,7 @@ _SIGNS: tuple[tuple[type[GitError], tuple[str, ...]], ...] = (
     (RepositoryMissingError, ("repository .*not found", "does not appear to be a git repository", "does not exist",
                               "not a git repository", r"\berror: 404", "mismatched algorithms",
                               "project you were looking for could not be found")),
+    (ObjectMissingError, ("tree not found", "not a valid commit", "not found: ", "not a valid object name")),
     (UrlRefusedError, ("transport '.*' not allowed", "unable to update url base from redirection")),
     (MirrorCorruptError, ("bad object", "is corrupt", "loose object", "packfile .* cannot be", "file is too small",
                           "broken packed-refs", "unexpected line in .*packed-refs", "object file .* is empty")),

@@ -24,7 +24,11 @@ def locked(path: Path, timeout_seconds: float) -> Iterator[int]:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         _acquire(descriptor, path, time.monotonic() + timeout_seconds)
-        yield descriptor
+        try:
+            yield descriptor
+        finally:
+            # said aloud, because a child that a hook left running may still have the descriptor
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
     finally:
         os.close(descriptor)
 

@@ -18,10 +18,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from reconciler.gitio.command import TRACKING, GitCommand, Result
-from reconciler.gitio.errors import GitError, MirrorBusyError, TimedOutError
+from reconciler.gitio.command import FAR_SIDE, TRACKING, GitCommand, Result
+from reconciler.gitio.errors import GitError, MirrorBusyError
 from reconciler.gitio.lock import locked
-from reconciler.gitio.names import check_ref
+from reconciler.gitio.names import check_id, check_ref
 from reconciler.gitio.options import GitOptions
 from reconciler.gitio.publisher import Publisher
 from reconciler.gitio.reader import ObjectReader
@@ -34,6 +34,7 @@ from reconciler.snapshot.objects import CommitId, ObjectId, TreeId
 Kind = Literal["config", "upstream", "destination"]
 STATE_PREFIX = "refs/reconciler/state/"
 _LOCK = "reconciler.lock"
+_DEBRIS = ("*.lock", "refs/**/*.lock", "objects/*/tmp_*", "objects/pack/.tmp-*", "fast_import_crash_*")
 _LEFTOVERS = ("refs/out", "refs/reconciler-tmp")
 _MOST_PACKS = 50
 _MOST_LOOSE = 20_000
@@ -124,14 +125,15 @@ class Mirror:
 
     def is_ancestor(self, ancestor: CommitId, commit: CommitId) -> bool:
         """Tell whether `ancestor` is `commit` or in its history; ids that the mirror does not hold raise GitError."""
-        return self._run("merge-base", "--is-ancestor", ancestor, commit, accept=(0, 1)).code == 0
+        ids = (check_id(ancestor), check_id(commit))
+        return self._run("merge-base", "--is-ancestor", *ids, accept=(0, 1)).code == 0
 
     def first_parent_log(self, old: CommitId, new: CommitId) -> list[CommitId] | None:
         """Return the commits of `new` that `old` does not have, along first parents, oldest first.
 
         None when `old` is not an ancestor of `new`, or the mirror does not hold it any more.
         """
-        known = self._run("cat-file", "-e", f"{old}^{{commit}}", accept=(0, 1, 128)).code == 0
+        known = self._run("cat-file", "-e", f"{check_id(old)}^{{commit}}", accept=(0, 1, 128)).code == 0
         if not known or not self.is_ancestor(old, new):
             return None
         lines = self._run("rev-list", "--first-parent", "--reverse", new, f"^{old}", "--").lines
@@ -171,7 +173,7 @@ class Mirror:
     def _import(self, commits: Sequence[NewCommit], author: tuple[str, str]) -> list[CommitId]:
         if not commits:
             return []
-        with self._lock() as hold, tempfile.TemporaryFile() as stream:
+        with self._lock() as hold, tempfile.TemporaryFile(dir=self.folder) as stream:
             stream.writelines(compose_stream(commits, author))
             stream.seek(0)
             result = self._run("fast-import", "--quiet", "--done", "--date-format=raw", stdin=stream, hold=hold)
@@ -208,13 +210,18 @@ class Mirror:
         Objects that are written and not yet pushed are younger than that.
         """
         with self._lock() as hold:
-            packs = sum(1 for _ in self.folder.glob("objects/pack/*.pack"))
-            loose = sum(1 for _ in self.folder.glob("objects/17/*")) * 256
-            if packs <= _MOST_PACKS and loose <= _MOST_LOOSE:
+            if not self._is_untidy():
                 return False
             # --force is about a gc.pid that a killed process left: the lock is ours
             self._run("gc", "--quiet", "--force", "--prune=2.weeks.ago", hold=hold)
         return True
+
+    def _is_untidy(self) -> bool:
+        packs = sum(1 for _ in self.folder.glob("objects/pack/*.pack"))
+        # ids are spread evenly, so one of the 256 folders tells of all
+        loose = sum(1 for _ in self.folder.glob("objects/17/*")) * 256
+        refs = sum(1 for _ in self.folder.glob("refs/remotes/**/*"))
+        return packs > _MOST_PACKS or loose > _MOST_LOOSE or refs > _MOST_LOOSE
 
     def _create(self) -> None:
         if (self.folder / "HEAD").exists():
@@ -230,7 +237,6 @@ class Mirror:
         maker = GitCommand(unfinished, self._url, self._options)
         # not clone --mirror: its remote.mirror setting forbids pushing refspecs (finding 24); no template, no hooks
         maker.run("init", "--quiet", "--bare", "--template=", "--object-format=sha1", "--initial-branch=none")
-        (unfinished / "far-side.config").write_text(_far_side(self._url, self._options))
         unfinished.rename(self.folder)
 
     def _recover(self) -> None:
@@ -238,24 +244,31 @@ class Mirror:
         try:
             with locked(self.folder / _LOCK, 0) as hold:
                 self._sweep(hold)
+                self._tell_far_side()
         except MirrorBusyError:
             return
 
     def _sweep(self, hold: int) -> None:
-        for pattern in ("*.lock", "refs/**/*.lock", "objects/**/tmp_*", "fast_import_crash_*"):
-            for file in self.folder.glob(pattern):
-                if file.name != _LOCK:
-                    file.unlink(missing_ok=True)
+        for file in (file for pattern in _DEBRIS for file in self.folder.glob(pattern)):
+            if file.name != _LOCK:
+                file.unlink(missing_ok=True)
         left = self._run("for-each-ref", "--format=delete %(refname)", *_LEFTOVERS).output
         if left:
             self._run("update-ref", "--stdin", stdin=left, hold=hold)
+
+    def _tell_far_side(self) -> None:
+        file, text = self.folder / FAR_SIDE, _far_side(self._url, self._options)
+        if not file.exists() or file.read_text() != text:
+            fresh = file.with_suffix(".new")
+            fresh.write_text(text)
+            fresh.rename(file)
 
     @contextmanager
     def _lock(self) -> Iterator[int]:
         with locked(self.folder / _LOCK, self._options.timeout_seconds) as hold:
             try:
                 yield hold
-            except TimedOutError:
+            except GitError:
                 self._sweep(hold)
                 raise
 
@@ -271,21 +284,18 @@ def mirror_name(url: GitUrl) -> str:
     return f"{readable}-{hashlib.sha256(url.text.encode(errors='surrogateescape')).hexdigest()[:16]}.git"
 
 
-def fetch_all(
-    mirrors: Iterable[Mirror], kind: Kind, state_ref_prefix: str = STATE_PREFIX
-) -> dict[Mirror, GitError | None]:
-    """Fetch several mirrors at once; one that fails has its error as value and stops no other."""
-    wanted = list(dict.fromkeys(mirrors))
+def fetch_all(kinds: Mapping[Mirror, Kind], state_ref_prefix: str = STATE_PREFIX) -> dict[Mirror, GitError | None]:
+    """Fetch several mirrors at once, each as its kind; one that fails has its error as value and stops no other."""
 
     def fetch(mirror: Mirror) -> GitError | None:
         try:
-            mirror.fetch(kind, state_ref_prefix)
+            mirror.fetch(kinds[mirror], state_ref_prefix)
         except GitError as error:
             return error
         return None
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return dict(zip(wanted, pool.map(fetch, wanted), strict=True))
+        return dict(zip(kinds, pool.map(fetch, kinds), strict=True))
 
 
 def _refspecs(kind: Kind, state_ref_prefix: str, branches: Sequence[str] | None) -> list[str]:
@@ -301,10 +311,9 @@ def _refspecs(kind: Kind, state_ref_prefix: str, branches: Sequence[str] | None)
 def _far_side(url: GitUrl, options: GitOptions) -> str:
     """Return what the git at the far side of a local remote is told besides the remote's own configuration.
 
-    A repository of another user is trusted (its hooks run as us) only when the allow-list names local ones.
-    A background gc there would inherit our lock and hold it.
+    The hooks of a local repository run as us; one of another user is trusted only if the allow-list names it.
     """
-    trusted = options.allowed_urls and url.local
+    if not (url.local and options.allowed_urls):
+        return ""
     quoted = url.text.replace("\\", "\\\\").replace('"', '\\"')
-    safe = f'[safe]\n\tdirectory = "{quoted}"\n\tdirectory = "{quoted}/.git"\n' if trusted else ""
-    return f"[gc]\n\tautoDetach = false\n{safe}"
+    return f'[safe]\n\tdirectory = "{quoted}"\n\tdirectory = "{quoted}/.git"\n'

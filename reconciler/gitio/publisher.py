@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 
 from reconciler.gitio.command import TRACKING, GitCommand, Result
@@ -14,7 +14,6 @@ from reconciler.gitio.pace import Pace
 from reconciler.gitio.verdicts import (
     Attempt,
     Done,
-    Failed,
     Outcome,
     PushReport,
     PushUnit,
@@ -58,7 +57,9 @@ class Publisher:
         outcomes |= failed
         for group in pack(ready, self._most):
             outcomes |= self._settle(group)
-        self._record(u for unit in units if isinstance(outcomes[unit.name], Done) for u in unit.updates)
+        done = [u for unit in units if isinstance(outcomes[unit.name], Done) for u in unit.updates]
+        with suppress(GitError):  # the remote has it; with old notes the next push of these refs is merely Lost
+            self._record(done)
         return PushReport({unit.name: outcomes[unit.name] for unit in units})
 
     def _make_room(self, units: Sequence[PushUnit]) -> tuple[dict[str, Outcome], list[PushUnit]]:
@@ -89,21 +90,25 @@ class Publisher:
 
     def _settle_once(self, group: Sequence[PushUnit]) -> dict[str, Outcome]:
         way = settle if self._atomic else settle_in_steps
-        try:
-            return way(group, self._try_push, self._look)
-        except GitError as error:
-            return {unit.name: Failed(error) for unit in group}
+        return way(group, self._try_push, self._look)
 
     def _try_push(self, updates: Sequence[RefUpdate]) -> Attempt:
         if not updates:
             return Attempt(accepted=True)
         self._pace.wait()
-        with self._lock() as hold:
-            tracked = self._tracked()
-            stale = [u.ref for u in updates if tracked.get(u.ref) != u.expected]
-            if stale:
-                return Attempt(accepted=False, reasons=dict.fromkeys(stale, "stale info"))
-            return self._push_staged(updates, hold)
+        try:
+            with self._lock() as hold:
+                return self._push_if_current(updates, hold)
+        except GitError as error:
+            # it may have arrived all the same, so this is not the last word
+            return Attempt(accepted=False, error=error)
+
+    def _push_if_current(self, updates: Sequence[RefUpdate], hold: int) -> Attempt:
+        tracked = self._tracked()
+        stale = [u.ref for u in updates if tracked.get(u.ref) != u.expected]
+        if stale:
+            return Attempt(accepted=False, reasons=dict.fromkeys(stale, "stale info"))
+        return self._push_staged(updates, hold)
 
     def _push_staged(self, updates: Sequence[RefUpdate], hold: int) -> Attempt:
         staged = {STAGE + u.ref.removeprefix("refs/"): u.new for u in updates if u.new is not None}

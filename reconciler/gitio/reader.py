@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from reconciler.gitio.command import GitCommand
-from reconciler.gitio.errors import MirrorCorruptError, ObjectMissingError, TimedOutError, TooLargeError
+from reconciler.gitio.errors import GitError, MirrorCorruptError, ObjectMissingError, TimedOutError, TooLargeError
 from reconciler.gitio.names import check_id
 from reconciler.snapshot.objects import DIRECTORY, SUBMODULE, BlobId, CommitId, ObjectId, TreeId
 
@@ -136,8 +136,16 @@ class ObjectReader:
         for start in range(0, len(wanted), _IN_FLIGHT):
             batch = wanted[start : start + _IN_FLIGHT]
             self._ask(batch)
-            found |= {blob: self._answer(blob, b"blob") for blob in batch}
+            found |= self._answers(batch)
         return found
+
+    def _answers(self, batch: list[BlobId]) -> dict[BlobId, bytes]:
+        try:
+            return {blob: self._answer(blob, b"blob") for blob in batch}
+        except GitError:
+            # the rest of the answers is still in the pipe
+            self.close()
+            raise
 
     def walk(self, tree: TreeId, prefix: str = "", most: int = _MOST_ENTRIES) -> Iterator[tuple[str, str, BlobId]]:
         """Yield (path, mode, id) of all that is not a directory below a tree, links and submodules included.
@@ -163,6 +171,8 @@ class ObjectReader:
             self._answer(object_id, b"")
         except ObjectMissingError:
             return False
+        except TooLargeError:
+            return True
         return True
 
     def _one(self, object_id: str, kind: bytes) -> bytes:
@@ -274,6 +284,8 @@ def _parse_commit(commit: CommitId, content: bytes) -> Commit:
         # lines of a signature start with a blank and belong to the field above
         key, _, value = line.partition(b" ")
         fields.setdefault(key, []).append(value)
+    if b"tree" not in fields:
+        raise MirrorCorruptError(f"commit {commit} is malformed")
     return Commit(
         id=commit,
         tree=TreeId(fields[b"tree"][0].decode()),
