@@ -38,7 +38,7 @@ class Fields:
     def __init__(self, path: str, data: object, faults: Faults) -> None:
         self.path = path
         self.faults = faults
-        self.data: Mapping[str, Any] = data if isinstance(data, Mapping) else {}
+        self.data: Mapping[Any, Any] = data if isinstance(data, Mapping) else {}
         if data is not None and not isinstance(data, Mapping):
             faults.add(f"{path} must be a mapping")
 
@@ -69,9 +69,11 @@ class Fields:
     def choice(self, name: str, allowed: Iterable[str], complaint: str) -> str | None:
         """Return one of the allowed words; None when absent, empty or, with `complaint`, another."""
         value = self.data.get(name)
-        if value in (None, "") or (isinstance(value, str) and value in allowed):
-            return value or None
-        self.faults.add(complaint)
+        for word in allowed:
+            if value == word:
+                return word
+        if value not in (None, ""):
+            self.faults.add(complaint)
         return None
 
     def fields(self, name: str) -> Fields:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import cast
 
 from reconciler.krm.names import (
     annotation_key_fault,
@@ -14,7 +15,17 @@ from reconciler.krm.names import (
 )
 from reconciler.rules.variants.durations import duration_seconds
 from reconciler.rules.variants.fields import Faults, Fields, shown
-from reconciler.rules.variants.model import FloatingTag, Function, Head, Reference, Revision, Upstream, Workspace
+from reconciler.rules.variants.model import (
+    ConflictPolicy,
+    FloatingTag,
+    Function,
+    Head,
+    Reference,
+    Revision,
+    UpdateStrategy,
+    Upstream,
+    Workspace,
+)
 
 LATEST_REVISION = "kpt.dev/latest-revision"
 UPSTREAM_FIELDS = ("repo", "package", "revision", "workspaceName", "tag", "tagMode", "tagPolicy")
@@ -170,3 +181,14 @@ def _read_selector(selector: Fields) -> dict[str, object]:
         if selector.has(name):
             read[name] = selector.string_map(name) if name in ("labels", "annotations") else selector.text(name)
     return read
+
+
+def read_merge_choices(fields: Fields) -> tuple[UpdateStrategy | None, ConflictPolicy | None]:
+    """Return updateStrategy and conflictPolicy (design 10.21); None where the Kptfile or the settings decide."""
+    strategy = fields.choice("updateStrategy", UPDATE_STRATEGIES, _one_of(fields, "updateStrategy", UPDATE_STRATEGIES))
+    conflicts = fields.choice("conflictPolicy", CONFLICT_POLICIES, _one_of(fields, "conflictPolicy", CONFLICT_POLICIES))
+    return cast("UpdateStrategy | None", strategy), cast("ConflictPolicy | None", conflicts)
+
+
+def _one_of(fields: Fields, name: str, allowed: tuple[str, ...]) -> str:
+    return f"{fields.at(name)} can only be one of {', '.join(allowed)}"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from reconciler.krm.names import dns_subdomain_fault, package_path_fault
 from reconciler.rules.variants.fields import Faults, Fields, shown
 from reconciler.rules.variants.model import (
-    ConflictPolicy,
     Downstream,
     Function,
     Head,
@@ -16,13 +15,10 @@ from reconciler.rules.variants.model import (
     PackageContext,
     PackageVariantSpec,
     Pipeline,
-    UpdateStrategy,
     Upstream,
 )
 from reconciler.rules.variants.read_parts import (
-    CONFLICT_POLICIES,
     FUNCTION_FIELDS,
-    UPDATE_STRATEGIES,
     UPSTREAM_FIELDS,
     build_upstream,
     count_references,
@@ -30,6 +26,7 @@ from reconciler.rules.variants.read_parts import (
     read_function,
     read_function_config,
     read_labels,
+    read_merge_choices,
     read_references,
     read_upstream_aliases,
 )
@@ -59,12 +56,21 @@ def read_package_variant(data: Mapping[str, Any]) -> ReadVariant:
         faults.add(f"unsupported PackageVariant apiVersion {version}; use v1alpha1")
         return ReadVariant(None, faults.all(), ())
     spec = _read_spec(Fields("spec", data.get("spec"), faults))
-    _read_name(Fields("", data, faults))
+    whole = Fields("", data, faults)
+    whole.refuse_unknown(*OBJECT_FIELDS)
+    read_name(whole)
     return ReadVariant(None if faults.all() else spec, faults.all(), tuple(faults.warnings))
 
 
-def _read_name(whole: Fields) -> None:
-    whole.refuse_unknown(*OBJECT_FIELDS)
+def read_variant_spec(spec: Mapping[str, Any]) -> ReadVariant:
+    """Read the spec alone: what a set has rendered, before it has a name."""
+    faults = Faults()
+    read = _read_spec(Fields("spec", spec, faults))
+    return ReadVariant(None if faults.all() else read, faults.all(), tuple(faults.warnings))
+
+
+def read_name(whole: Fields) -> None:
+    """Note a name that no Kubernetes object could have."""
     if fault := dns_subdomain_fault(whole.fields("metadata").text("name")):
         whole.faults.add(f"metadata.name is invalid: {fault}")
 
@@ -193,14 +199,3 @@ def _read_injector(entry: Fields) -> Injector:
         entry.faults.add(f"{entry.at('name')} must not be empty")
     group, version, kind = (entry.optional_text(field) for field in ("group", "version", "kind"))
     return Injector(name, group, version, kind)
-
-
-def read_merge_choices(fields: Fields) -> tuple[UpdateStrategy | None, ConflictPolicy | None]:
-    """Return updateStrategy and conflictPolicy (design 10.21); None where the Kptfile or the settings decide."""
-    strategy = fields.choice("updateStrategy", UPDATE_STRATEGIES, _one_of(fields, "updateStrategy", UPDATE_STRATEGIES))
-    conflicts = fields.choice("conflictPolicy", CONFLICT_POLICIES, _one_of(fields, "conflictPolicy", CONFLICT_POLICIES))
-    return cast("UpdateStrategy | None", strategy), cast("ConflictPolicy | None", conflicts)
-
-
-def _one_of(fields: Fields, name: str, allowed: tuple[str, ...]) -> str:
-    return f"{fields.at(name)} can only be one of {', '.join(allowed)}"

@@ -1,0 +1,84 @@
+"""Guards on what a set no longer wants: too much at once is held until somebody says so (porch 11.6, design 10.15)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from reconciler.rules.variants.naming import TargetKey
+from reconciler.rules.variants.sets import Expansion, SetFailure
+
+ALLOW_EMPTY = "reconciler.dev/allow-empty"
+ACK_DELETIONS = "reconciler.dev/ack-deletions"
+
+
+@dataclass(frozen=True)
+class Deletions:
+    """Which existing variants go now, and which would but are held, with the reason."""
+
+    now: tuple[TargetKey, ...] = ()
+    held: tuple[TargetKey, ...] = ()
+    why: SetFailure | None = None
+
+
+def guard_deletions(
+    expansion: Expansion, existing: Iterable[TargetKey], annotations: Mapping[str, str], max_percent: int = 30
+) -> Deletions:
+    """Decide about the existing variants that are not wanted any more.
+
+    Held are all of a set's variants at once, and more than `max_percent` of them (one may always go), unless the
+    set's `annotations` allow it. What a skipped target may stand for is not deleted at all.
+    """
+    before = set(existing)
+    doomed = _doomed(expansion, before)
+    if not doomed:
+        return Deletions()
+    token = deletion_hash(doomed)
+    if annotations.get(ACK_DELETIONS) == token:
+        return Deletions(now=doomed)
+    if not expansion.variants:
+        return _empty(doomed, annotations, token)
+    allowed = max(1, len(before) * max_percent // 100)
+    if len(doomed) > allowed or len(doomed) == len(before):
+        return Deletions(held=doomed, why=SetFailure("DeletionHeld", _held_message(doomed, len(before), token)))
+    return Deletions(now=doomed)
+
+
+def name_conflict(expansion: Expansion, foreign_names: Collection[str]) -> SetFailure | None:
+    """Tell which wanted variants have the names of PackageVariants that are not this set's (porch 11.6)."""
+    taken = [variant.name for variant in expansion.variants if variant.name in foreign_names]
+    if not taken:
+        return None
+    quoted = ", ".join(f'"{name}"' for name in taken)
+    return SetFailure("NameConflict", f"package variants with these names exist and are not owned by the set: {quoted}")
+
+
+def deletion_hash(keys: Iterable[TargetKey]) -> str:
+    """Return the hash by which a person acknowledges exactly these deletions."""
+    listed = "".join(f"{key.repo}\0{key.package}\n" for key in sorted(keys))
+    return hashlib.sha256(listed.encode()).hexdigest()[:16]
+
+
+def _doomed(expansion: Expansion, before: set[TargetKey]) -> tuple[TargetKey, ...]:
+    if any(skipped.key is None for skipped in expansion.skipped):
+        return ()
+    kept = {variant.key for variant in expansion.variants} | {skipped.key for skipped in expansion.skipped}
+    return tuple(sorted(before - kept))
+
+
+def _empty(doomed: tuple[TargetKey, ...], annotations: Mapping[str, str], token: str) -> Deletions:
+    if annotations.get(ALLOW_EMPTY) == "true":
+        return Deletions(now=doomed)
+    message = (
+        f"no target matches, and all {len(doomed)} package variants would be deleted; to confirm, annotate the set "
+        f'with {ALLOW_EMPTY}: "true" or {ACK_DELETIONS}: "{token}"'
+    )
+    return Deletions(held=doomed, why=SetFailure("NoTargets", message))
+
+
+def _held_message(doomed: tuple[TargetKey, ...], existing: int, token: str) -> str:
+    return (
+        f"{len(doomed)} of {existing} package variants would be deleted ({', '.join(map(str, doomed[:5]))}"
+        f'{", ..." if len(doomed) > 5 else ""}); to confirm, annotate the set with {ACK_DELETIONS}: "{token}"'
+    )

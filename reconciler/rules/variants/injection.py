@@ -1,0 +1,195 @@
+"""Config injection: filling the injection points of a package from context objects (porch 8.3, steps 4 to 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from reconciler.krm.conditions import Condition
+from reconciler.krm.findings import Finding, Severity, Where
+from reconciler.krm.yaml import YamlFile
+from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
+from reconciler.packages.parsing import json_text, parse_cached
+from reconciler.rules.variant import Injected, Mutated
+from reconciler.rules.variants.model import Injector
+from reconciler.rules.variants.points import CONDITION_PREFIX, INJECTED, InjectionPoint, find_points
+from reconciler.snapshot.catalog import ConfigObject
+from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.trace import View
+
+T = TypeVar("T", Condition, str)
+
+_NO_INJECTORS = "no injectors defined"
+_NO_MATCH = "no resource matched any injection selector for this injection point"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one point: the object whose content it takes, or why it takes none.
+
+    `stale` is the last output's resource for a point that was injected before and is not now.
+    """
+
+    point: InjectionPoint
+    source: ConfigObject | None = None
+    why: str = ""
+    stale: InjectionPoint | None = None
+
+    @property
+    def condition(self) -> Condition:
+        """The condition of the point, as the Kptfile shows it."""
+        if self.source:
+            message = f'injected resource "{self.source.key.name}" from cluster'
+            return Condition(self.point.condition_type, "True", "ConfigInjected", message)
+        if self.stale:
+            message = f"{self.why}; still carries {self.stale.injected}"
+            return Condition(self.point.condition_type, "False", "StaleInjection", message)
+        return Condition(self.point.condition_type, "False", "NoResourceSelected", self.why)
+
+    @property
+    def edited(self) -> Mapping[str, Any]:
+        """The point's resource with its new content; the very same mapping when nothing is to be done."""
+        if self.source:
+            name, content = self.source.key.name, self.source.data[self.point.field]
+        elif self.stale and self.stale is not self.point:
+            name, content = self.stale.injected, self.stale.resource[self.point.field]
+        else:
+            return self.point.resource
+        return _filled(self.point, name, content)
+
+
+def inject(
+    files: FileTree, injectors: Sequence[Injector], namespace: str, view: View, earlier: FileTree | None = None
+) -> Mutated:
+    """Return the package with its points filled, its conditions and gates in the Kptfile, and what was injected.
+
+    `earlier` is the variant's last output: a point that was injected there and is not now keeps that content.
+    """
+    found = find_points(files)
+    if found.error:
+        return Mutated(files, findings=(Finding("InjectionPointInvalid", found.error),))
+    before = _points_by_type(earlier)
+    outcomes = [_choose(point, injectors, namespace, view, before) for point in found.points]
+    filled = _write_points(files, outcomes)
+    kptfile = read_kptfile(filled[KPTFILE].data) if KPTFILE in filled else ()
+    if not isinstance(kptfile, Kptfile):
+        return Mutated(filled, findings=kptfile)
+    gated = with_outcomes(kptfile, outcomes)
+    if gated is not kptfile:
+        filled = filled.with_files({KPTFILE: gated.to_bytes()})
+    return Mutated(filled, _injected(outcomes), _gate_warnings(kptfile, outcomes))
+
+
+def _points_by_type(earlier: FileTree | None) -> dict[str, InjectionPoint]:
+    points = find_points(earlier).points if earlier else ()
+    return {point.condition_type: point for point in points if point.injected and point.field in point.resource}
+
+
+def _choose(
+    point: InjectionPoint,
+    injectors: Sequence[Injector],
+    namespace: str,
+    view: View,
+    before: Mapping[str, InjectionPoint],
+) -> Outcome:
+    source, why = _look_up(point, injectors, namespace, view)
+    stale = point if point.injected else before.get(point.condition_type)
+    return Outcome(point, source, why, None if source else stale)
+
+
+def _look_up(
+    point: InjectionPoint, injectors: Sequence[Injector], namespace: str, view: View
+) -> tuple[ConfigObject | None, str]:
+    if not injectors:
+        return None, _NO_INJECTORS
+    if not view.type_exists(point.api_version, point.kind, namespace):
+        return None, f"no in-cluster resources of type {point.api_version}.{point.kind}"
+    for injector in injectors:
+        if not injector.admits(*point.group_version, point.kind):
+            continue
+        found = view.named(point.api_version, point.kind, namespace, injector.name)
+        if found is None:
+            continue
+        if point.field in found.data:
+            return found, ""
+        return None, f'field "{point.field}" not found in resource "{injector.name}"'
+    return None, _NO_MATCH
+
+
+def _filled(point: InjectionPoint, name: str, content: Any) -> dict[str, Any]:
+    metadata = point.resource["metadata"]
+    annotations = {**metadata["annotations"], **dict.fromkeys(INJECTED, name)}
+    return {**point.resource, "metadata": {**metadata, "annotations": annotations}, point.field: content}
+
+
+def _write_points(files: FileTree, outcomes: Iterable[Outcome]) -> FileTree:
+    for outcome in outcomes:
+        point, edited = outcome.point, outcome.edited
+        if edited != point.resource:
+            content = _with_document(files[point.file].data, point, edited)
+            files = files.with_files({point.file: content})
+    return files
+
+
+def _with_document(content: bytes, point: InjectionPoint, edited: Mapping[str, Any]) -> bytes:
+    if point.file.endswith(".json"):
+        return json_text(edited, content)
+    source = parse_cached(content)
+    assert isinstance(source, YamlFile)  # its points could be read
+    return source.replace(point.index, source.documents[point.index].with_data(dict(edited))).to_bytes()
+
+
+def with_outcomes(kptfile: Kptfile, outcomes: Sequence[Outcome]) -> Kptfile:
+    """Return the Kptfile with the conditions of all points and the gates of the required ones.
+
+    Foreign conditions and gates stay. Ours go once their point is gone: a gate that nothing can ever meet would
+    block the package for good.
+    """
+    fresh = {outcome.point.condition_type: outcome.condition for outcome in outcomes}
+    required = {outcome.point.condition_type for outcome in outcomes if outcome.point.required}
+    kept = {condition.type: condition for condition in kptfile.conditions if not _is_stale(condition.type, fresh)}
+    conditions = {**kept, **fresh}
+    gates = {gate for gate in kptfile.readiness_gates if not _is_stale(gate, fresh)} | required
+    return kptfile.with_conditions_and_gates(
+        _sorted_if_changed(kptfile.conditions, conditions.values()), _sorted_if_changed(kptfile.readiness_gates, gates)
+    )
+
+
+def _is_stale(condition_type: str, points: Iterable[str]) -> bool:
+    return condition_type.startswith(CONDITION_PREFIX) and condition_type not in points
+
+
+def _sorted_if_changed(old: Sequence[T], new: Iterable[T]) -> Sequence[T]:
+    wanted = sorted(new)
+    return old if sorted(old) == wanted else wanted
+
+
+def _injected(outcomes: Iterable[Outcome]) -> tuple[Injected, ...]:
+    return tuple(
+        Injected(
+            outcome.point.condition_type,
+            outcome.point.file,
+            outcome.source.key.kind,
+            outcome.source.key.namespace,
+            outcome.source.key.name,
+            outcome.source.digest,
+            outcome.source.file,
+        )
+        for outcome in outcomes
+        if outcome.source
+    )
+
+
+def _gate_warnings(kptfile: Kptfile, outcomes: Iterable[Outcome]) -> tuple[Finding, ...]:
+    gated = set(kptfile.readiness_gates)
+    return tuple(
+        Finding(
+            "InjectionGateKept",
+            f'the gate "{point.condition_type}" stays although the injection point is optional',
+            Where(point.file, object=f"{point.kind}/{point.name}"),
+            Severity.WARNING,
+        )
+        for point in (outcome.point for outcome in outcomes)
+        if not point.required and point.condition_type in gated
+    )

@@ -1,0 +1,128 @@
+"""What a PackageVariantSet asks for, once read: upstreams, targets and the template of each (porch 11.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from reconciler.krm.selectors import LabelSelector
+from reconciler.rules.variants.model import ConflictPolicy, Function, UpdateStrategy, Upstream
+
+ErrorPolicy = Literal["stopAll", "skipTarget"]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text of a template: as it stands, or a CEL expression; `path` is where it was written, for messages."""
+
+    text: str
+    path: str = ""
+    expression: bool = False
+
+
+@dataclass(frozen=True)
+class MapEntry:
+    """One MapExpr: a key and a value, each as it stands or by expression."""
+
+    key: Text
+    value: Text
+
+
+@dataclass(frozen=True)
+class MapTemplate:
+    """A static map, overwritten by entries in their order."""
+
+    static: Mapping[str, str] = field(default_factory=dict)
+    entries: tuple[MapEntry, ...] = ()
+
+
+@dataclass(frozen=True)
+class FunctionTemplate:
+    """A pipeline entry whose configMap may be overlaid by expressions."""
+
+    function: Function
+    config: tuple[MapEntry, ...] = ()
+
+
+@dataclass(frozen=True)
+class InjectorTemplate:
+    """An injector whose name may be an expression."""
+
+    name: Text
+    group: str | None = None
+    version: str | None = None
+    kind: str | None = None
+
+
+@dataclass(frozen=True)
+class Template:
+    """How the variants of one target differ from the plain ones."""
+
+    repo: Text | None = None
+    package: Text | None = None
+    adoption_policy: str | None = None
+    deletion_policy: str | None = None
+    labels: MapTemplate = MapTemplate()
+    annotations: MapTemplate = MapTemplate()
+    context: MapTemplate = MapTemplate()
+    remove_keys: tuple[Text, ...] = ()
+    injectors: tuple[InjectorTemplate, ...] = ()
+    validators: tuple[FunctionTemplate, ...] = ()
+    mutators: tuple[FunctionTemplate, ...] = ()
+    update_strategy: UpdateStrategy | None = None
+    conflict_policy: ConflictPolicy | None = None
+
+
+@dataclass(frozen=True)
+class RepositoryEntry:
+    """A repository by name; no package names means the upstream's."""
+
+    name: str
+    package_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RepositoryList:
+    """Targets listed one by one."""
+
+    entries: tuple[RepositoryEntry, ...]
+
+
+@dataclass(frozen=True)
+class ObjectSelection:
+    """Targets selected among the objects of one kind; Repositories too are selected this way."""
+
+    api_version: str
+    kind: str
+    selector: LabelSelector
+    name: str = ""
+    package_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Target:
+    """One entry of spec.targets. `overlaid` holds the template as the upstream of that index changes it (14.3)."""
+
+    selection: RepositoryList | ObjectSelection
+    template: Template = Template()
+    overlaid: Mapping[int, Template] = field(default_factory=dict)
+
+    @property
+    def names_packages(self) -> bool:
+        """Whether the target says how its packages are called."""
+        match self.selection:
+            case RepositoryList(entries):
+                return any(entry.package_names for entry in entries)
+            case ObjectSelection():
+                return bool(self.selection.package_names)
+
+
+@dataclass(frozen=True)
+class PackageVariantSetSpec:
+    """The spec of a PackageVariantSet, valid and in one spelling."""
+
+    upstreams: tuple[Upstream, ...]
+    targets: tuple[Target, ...]
+    upstream_sets: tuple[str, ...] = ()
+    error_policy: ErrorPolicy = "stopAll"

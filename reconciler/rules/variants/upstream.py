@@ -1,0 +1,259 @@
+"""Resolving an upstream: from a reference to the one commit and tree it means today (porch 2.1, 3, 14.1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from reconciler.krm.yaml import YamlError, parse
+from reconciler.rules.variants.model import FloatingTag, Head, Reference, Revision, Upstream, Workspace
+from reconciler.snapshot.objects import CommitId, TreeId
+
+LATEST = "latest"
+_NUMBERED = re.compile(r"v([1-9][0-9]*)")
+
+
+class FoundPackage(NamedTuple):
+    """The directory of a package at a commit."""
+
+    tree: TreeId
+    has_kptfile: bool
+
+
+class UpstreamRefs(Protocol):
+    """One upstream repository as one listing of its refs saw it; names are without `refs/…/`."""
+
+    def tag(self, name: str) -> CommitId | None:
+        """Return the commit that a tag peels to."""
+        ...
+
+    def branch(self, name: str) -> CommitId | None:
+        """Return the head of a branch."""
+        ...
+
+    def tags(self, prefix: str) -> Iterable[str]:
+        """Return the names of all tags that start with `prefix`, in any order."""
+        ...
+
+    def package(self, commit: CommitId, directory: str, package: str) -> FoundPackage | None:
+        """Return a package's directory below `directory` ("" is the root), or None when there is none."""
+        ...
+
+    def file(self, commit: CommitId, path: str) -> bytes | None:
+        """Return a file's content."""
+        ...
+
+
+@dataclass(frozen=True)
+class UpstreamRepository:
+    """What resolving needs of a Repository: `directory` without leading or trailing "/", "" for the root.
+
+    `tag_prefix` is what its revision tags start with (design 10.11): "" for catalogs, `<name>/` for clusters.
+    """
+
+    name: str
+    branch: str
+    directory: str = ""
+    tag_prefix: str = ""
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """The revision that an upstream means today. `directory` is the package's path from the root.
+
+    `ref` is what the lock will say: a tag's name or a branch's. `number` is N of a tag `vN`, else -1.
+    `warnings` are texts for the log and the status.
+    """
+
+    repository: str
+    package: str
+    ref: str
+    number: int
+    commit: CommitId
+    tree: TreeId
+    floating: bool
+    directory: str
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def suffix(self) -> str:
+        """The last segment of the ref: the revision or branch as people say it."""
+        return self.ref.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class Unresolved:
+    """Why an upstream cannot be used: `UpstreamNotFound` or `UpstreamNotPublished`."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
+class _Ref:
+    name: str
+    number: int
+    commit: CommitId
+    floating: bool
+    warnings: tuple[str, ...] = ()
+
+
+def repository_missing(upstream: Upstream, namespace: str) -> Unresolved:
+    """Return the failure of an upstream whose Repository object does not exist."""
+    return Unresolved("UpstreamNotFound", f'could not find Repository "{upstream.repo}" in namespace "{namespace}"')
+
+
+def resolve(upstream: Upstream, repository: UpstreamRepository, refs: UpstreamRefs) -> Resolved | Unresolved:
+    """Return the revision that the upstream means, or why there is none."""
+    where = _Where(upstream, repository, refs)
+    ref = where.find(upstream.reference)
+    if isinstance(ref, Unresolved):
+        return ref
+    package = refs.package(ref.commit, repository.directory, upstream.package)
+    if package is None or not package.has_kptfile:
+        message = f"no Kptfile at {upstream.package} in {upstream.repo}@{ref.name}"
+        return Unresolved("UpstreamNotFound", message)
+    directory = _below(repository.directory, upstream.package)
+    return Resolved(
+        repository.name, upstream.package, ref.name, ref.number, ref.commit, package.tree, ref.floating, directory,
+        ref.warnings,
+    )  # fmt: skip
+
+
+def upstream_metadata(
+    resolved: Resolved, namespace: str, labels: dict[str, str], annotations: dict[str, str]
+) -> dict[str, Any]:
+    """Return what expressions see of an upstream revision (porch 1.1, 11.4); labels are its Kptfile's."""
+    name = f"{resolved.repository}.{resolved.package.replace('/', '.')}.{resolved.suffix}"
+    return {"name": name, "namespace": namespace, "labels": labels, "annotations": annotations}
+
+
+@dataclass(frozen=True)
+class _Where:
+    """The three things that every step of a lookup needs."""
+
+    upstream: Upstream
+    repository: UpstreamRepository
+    refs: UpstreamRefs
+
+    def find(self, reference: Reference) -> _Ref | Unresolved:
+        match reference:
+            case Head():
+                return self._head()
+            case Revision(suffix) | Workspace(suffix) if suffix == self.repository.branch:
+                return self._head()
+            case Revision(suffix):
+                return self._tagged(suffix) or self._not_found(suffix)
+            case Workspace(name):
+                return self._tagged(name) or self._unpublished(name) or self._not_found(name)
+            case FloatingTag(name) if name == LATEST:
+                return self._latest() or self._not_found(name)
+            case FloatingTag(name):
+                return self._channel(name)
+
+    def _head(self) -> _Ref | Unresolved:
+        branch = self.repository.branch
+        commit = self.refs.branch(branch)
+        return _Ref(branch, -1, commit, floating=True) if commit else self._not_found(branch)
+
+    def _tagged(self, suffix: str, *, floating: bool = False) -> _Ref | None:
+        # a slash would reach into the tags of a package below this one
+        for name in () if "/" in suffix else (f"{start}/{suffix}" for start in self._starts()):
+            if commit := self.refs.tag(name):
+                return _Ref(name, _number(suffix), commit, floating)
+        return None
+
+    def _unpublished(self, workspace: str) -> Unresolved | None:
+        for state in ("drafts", "proposed"):
+            for start in (*self._starts(), _below(self.repository.name, self.upstream.package)):
+                if self.refs.branch(f"{state}/{start}/{workspace}"):
+                    package = f"{self.upstream.repo}/{self.upstream.package}"
+                    message = (
+                        f'workspace "{workspace}" of {package} is not published; only a published one is an upstream'
+                    )
+                    return Unresolved("UpstreamNotPublished", message)
+        return None
+
+    def _latest(self) -> _Ref | None:
+        for start in self._starts():
+            suffixes = (name.removeprefix(f"{start}/") for name in self.refs.tags(f"{start}/"))
+            numbers = [number for suffix in suffixes if (number := _number(suffix)) > 0]
+            if numbers:
+                return self._tagged(f"v{max(numbers)}", floating=True)
+        return None
+
+    def _channel(self, name: str) -> _Ref | Unresolved:
+        """Porch 14.1: the reviewed channel file wins over a tag that anybody may move."""
+        tagged = self._tagged(name, floating=True)
+        listed = self._listed(name)
+        if listed is None:
+            return tagged or self._not_found(name)
+        if isinstance(listed, _Ref) and tagged and tagged.commit != listed.commit:
+            warning = (
+                f'the channel file says {listed.name} for "{name}" and wins over the tag {tagged.name}, which differs'
+            )
+            return _Ref(listed.name, listed.number, listed.commit, True, (warning,))
+        return listed
+
+    def _listed(self, channel: str) -> _Ref | Unresolved | None:
+        head = self.refs.branch(self.repository.branch)
+        for path in self._channel_paths() if head else ():
+            content = self.refs.file(head, path) if head else None
+            if content is None:
+                continue
+            revision = _channel_revision(content, channel)
+            if isinstance(revision, _BadChannel):
+                return Unresolved("UpstreamNotFound", f"{path} in {self.upstream.repo}: {revision.why}")
+            if revision:
+                return self._tagged(revision, floating=True) or self._not_found(revision)
+        return None
+
+    def _channel_paths(self) -> Iterator[str]:
+        path = f"channels/{self.upstream.package}.yaml"
+        return iter(dict.fromkeys((_below(self.repository.directory, path), path)))
+
+    def _starts(self) -> tuple[str, ...]:
+        """What the tags of this package may start with, the most exact first (design 10.11)."""
+        package, prefix = self.upstream.package, self.repository.tag_prefix
+        inside = _below(self.repository.directory, package)
+        return tuple(dict.fromkeys((prefix + inside, prefix + package)))
+
+    def _not_found(self, revision: str) -> Unresolved:
+        package, repo = self.upstream.package, self.upstream.repo
+        message = f"could not find upstream package revision '{package}/{revision}' in repo '{repo}'"
+        return Unresolved("UpstreamNotFound", message)
+
+
+@dataclass(frozen=True)
+class _BadChannel:
+    why: str
+
+
+def _channel_revision(content: bytes, channel: str) -> str | _BadChannel | None:
+    try:
+        documents = parse(content).documents
+    except YamlError as error:
+        return _BadChannel(f"line {error.line}: {error.message}")
+    data = documents[0].data if documents else None
+    channels = data.get("channels") if isinstance(data, dict) else None
+    if not isinstance(channels, dict):
+        return _BadChannel("channels must be a mapping from channel to revision")
+    revision = channels.get(channel)
+    if isinstance(revision, bool) or not isinstance(revision, str | int | None):
+        return _BadChannel(f'channels.{channel} must be a revision such as "v3", not {revision!r}')
+    return None if revision is None else _as_suffix(str(revision))
+
+
+def _as_suffix(revision: str) -> str:
+    return f"v{revision}" if revision.isdecimal() else revision
+
+
+def _number(suffix: str) -> int:
+    numbered = _NUMBERED.fullmatch(suffix)
+    return int(numbered[1]) if numbered else -1
+
+
+def _below(directory: str, path: str) -> str:
+    return f"{directory}/{path}" if directory else path

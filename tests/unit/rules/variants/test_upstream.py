@@ -1,0 +1,250 @@
+"""An upstream reference means one commit and tree, or says why it means none (porch 2.1, 3, 14.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import pytest
+
+from reconciler.rules.variants.model import FloatingTag, Head, Reference, Revision, Upstream, Workspace
+from reconciler.rules.variants.upstream import (
+    FoundPackage,
+    Resolved,
+    Unresolved,
+    UpstreamRepository,
+    repository_missing,
+    resolve,
+    upstream_metadata,
+)
+from reconciler.snapshot.objects import CommitId, TreeId
+
+CATALOG = UpstreamRepository("catalog", "main")
+
+
+@dataclass
+class Refs:
+    """A repository in memory: a commit is its own name, its trees are `<commit>:<path>`."""
+
+    tag_names: dict[str, str] = field(default_factory=dict)
+    branches: dict[str, str] = field(default_factory=lambda: {"main": "c9"})
+    without_kptfile: frozenset[str] = frozenset()
+    files: dict[str, bytes] = field(default_factory=dict)
+
+    def tag(self, name: str) -> CommitId | None:
+        return CommitId(self.tag_names[name]) if name in self.tag_names else None
+
+    def branch(self, name: str) -> CommitId | None:
+        return CommitId(self.branches[name]) if name in self.branches else None
+
+    def tags(self, prefix: str) -> Iterable[str]:
+        return (name for name in self.tag_names if name.startswith(prefix))
+
+    def package(self, commit: CommitId, directory: str, package: str) -> FoundPackage | None:
+        path = f"{directory}/{package}" if directory else package
+        return FoundPackage(TreeId(f"{commit}:{path}"), path not in self.without_kptfile)
+
+    def file(self, commit: CommitId, path: str) -> bytes | None:
+        return self.files.get(f"{commit}:{path}")
+
+
+TAGS = {
+    "broker/v1": "c1",
+    "broker/v2": "c2",
+    "broker/v10": "c10",
+    "broker/v3.0.0-rc.1": "c3",
+    "broker/stable": "c1",
+    "broker/v99/x": "c0",
+}
+
+
+def upstream(reference: Reference, package: str = "broker") -> Upstream:
+    return Upstream("catalog", package, reference)
+
+
+@pytest.mark.parametrize(
+    ("reference", "ref", "number", "commit", "floating"),
+    [
+        pytest.param(Revision("v2", 2), "broker/v2", 2, "c2", False, id="numbered"),
+        pytest.param(Revision("v3.0.0-rc.1", -1), "broker/v3.0.0-rc.1", -1, "c3", False, id="suffix"),
+        pytest.param(Revision("main", -1), "main", -1, "c9", True, id="revision-named-like-the-branch"),
+        pytest.param(Head(), "main", -1, "c9", True, id="head"),
+        pytest.param(Workspace("main"), "main", -1, "c9", True, id="workspace-named-like-the-branch"),
+        pytest.param(Workspace("v3.0.0-rc.1"), "broker/v3.0.0-rc.1", -1, "c3", False, id="workspace"),
+        pytest.param(Workspace("v2"), "broker/v2", 2, "c2", False, id="workspace-of-a-numbered-revision"),
+        pytest.param(FloatingTag("stable"), "broker/stable", -1, "c1", True, id="floating-tag"),
+        pytest.param(FloatingTag("latest"), "broker/v10", 10, "c10", True, id="latest-counts-in-numbers"),
+    ],
+)
+def test_resolved(reference: Reference, ref: str, number: int, commit: str, floating: bool) -> None:
+    resolved = resolve(upstream(reference), CATALOG, Refs(TAGS))
+
+    tree = TreeId(f"{commit}:broker")
+    assert resolved == Resolved("catalog", "broker", ref, number, CommitId(commit), tree, floating, "broker")
+
+
+@pytest.mark.parametrize(
+    ("reference", "refs", "reason", "message"),
+    [
+        pytest.param(
+            Revision("v4", 4),
+            Refs(TAGS),
+            "UpstreamNotFound",
+            "could not find upstream package revision 'broker/v4' in repo 'catalog'",
+            id="no-such-revision",
+        ),
+        pytest.param(
+            Revision("v99/x", -1),
+            Refs(TAGS),
+            "UpstreamNotFound",
+            "could not find upstream package revision 'broker/v99/x' in repo 'catalog'",
+            id="a-package-below-is-another-package",
+        ),
+        pytest.param(
+            Workspace("w"),
+            Refs(TAGS),
+            "UpstreamNotFound",
+            "could not find upstream package revision 'broker/w' in repo 'catalog'",
+            id="no-such-workspace",
+        ),
+        pytest.param(
+            Workspace("w"),
+            Refs(TAGS, {"main": "c9", "drafts/broker/w": "c5"}),
+            "UpstreamNotPublished",
+            'workspace "w" of catalog/broker is not published; only a published one is an upstream',
+            id="workspace-of-a-draft",
+        ),
+        pytest.param(
+            Workspace("w"),
+            Refs(TAGS, {"proposed/catalog/broker/w": "c5"}),
+            "UpstreamNotPublished",
+            'workspace "w" of catalog/broker is not published; only a published one is an upstream',
+            id="workspace-of-a-proposal",
+        ),
+        pytest.param(
+            Head(),
+            Refs(TAGS, {}),
+            "UpstreamNotFound",
+            "could not find upstream package revision 'broker/main' in repo 'catalog'",
+            id="no-branch",
+        ),
+        pytest.param(
+            FloatingTag("latest"),
+            Refs({"broker/v2.0.0": "c1"}),
+            "UpstreamNotFound",
+            "could not find upstream package revision 'broker/latest' in repo 'catalog'",
+            id="nothing-numbered",
+        ),
+        pytest.param(
+            Revision("v1", 1),
+            Refs(TAGS, without_kptfile=frozenset({"broker"})),
+            "UpstreamNotFound",
+            "no Kptfile at broker in catalog@broker/v1",
+            id="no-kptfile",
+        ),
+    ],
+)
+def test_unresolved(reference: Reference, refs: Refs, reason: str, message: str) -> None:
+    assert resolve(upstream(reference), CATALOG, refs) == Unresolved(reason, message)
+
+
+@pytest.mark.parametrize(
+    ("repository", "tags", "ref"),
+    [
+        pytest.param(
+            UpstreamRepository("catalog", "main", "base"), {"base/broker/v1": "a", "broker/v1": "b"}, "base/broker/v1",
+            id="directory-first",
+        ),
+        pytest.param(
+            UpstreamRepository("catalog", "main", "base"), {"broker/v1": "b"}, "broker/v1", id="then-without-directory"
+        ),
+        pytest.param(
+            UpstreamRepository("eu-1", "clusters/eu-1", "", "eu-1/"), {"eu-1/broker/v1": "a"}, "eu-1/broker/v1",
+            id="prefix-of-a-cluster",
+        ),
+    ],
+)  # fmt: skip
+def test_where_tags_are_looked_for(repository: UpstreamRepository, tags: dict[str, str], ref: str) -> None:
+    resolved = resolve(upstream(Revision("v1", 1)), repository, Refs(tags))
+
+    assert isinstance(resolved, Resolved)
+    assert resolved.ref == ref
+    assert resolved.directory == (f"{repository.directory}/broker" if repository.directory else "broker")
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        pytest.param(b"channels: {stable: v2}", "broker/v2", id="file-wins-over-the-tag"),
+        pytest.param(b"channels: {stable: 2}", "broker/v2", id="number"),
+        pytest.param(b"channels: {beta: v2}", "broker/stable", id="another-channel-leaves-the-tag"),
+    ],
+)
+def test_channel_file(content: bytes, expected: str) -> None:
+    refs = Refs(TAGS, files={"c9:channels/broker.yaml": content})
+    resolved = resolve(upstream(FloatingTag("stable")), CATALOG, refs)
+
+    assert isinstance(resolved, Resolved)
+    assert (resolved.ref, resolved.floating) == (expected, True)
+
+
+def test_a_channel_file_and_a_tag_that_disagree_are_warned_of() -> None:
+    refs = Refs(TAGS, files={"c9:channels/broker.yaml": b"channels: {stable: v2}"})
+    resolved = resolve(upstream(FloatingTag("stable")), CATALOG, refs)
+
+    assert isinstance(resolved, Resolved)
+    assert resolved.warnings == (
+        'the channel file says broker/v2 for "stable" and wins over the tag broker/stable, which differs',
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        pytest.param(
+            b"channels: {stable: v7}",
+            "could not find upstream package revision 'broker/v7' in repo 'catalog'",
+            id="revision-that-is-not-there",
+        ),
+        pytest.param(
+            b"channels: [stable]",
+            "channels/broker.yaml in catalog: channels must be a mapping from channel to revision",
+            id="not-a-mapping",
+        ),
+        pytest.param(
+            b"channels: {stable: 1.5}",
+            'channels/broker.yaml in catalog: channels.stable must be a revision such as "v3", not 1.5',
+            id="float",
+        ),
+    ],
+)
+def test_a_faulty_channel_file_is_never_passed_over(content: bytes, message: str) -> None:
+    refs = Refs(TAGS, files={"c9:channels/broker.yaml": content})
+
+    assert resolve(upstream(FloatingTag("stable")), CATALOG, refs) == Unresolved("UpstreamNotFound", message)
+
+
+def test_a_channel_file_that_is_no_yaml_names_the_line() -> None:
+    refs = Refs(TAGS, files={"c9:channels/broker.yaml": b"channels: {stable: [v2\n"})
+    failure = resolve(upstream(FloatingTag("stable")), CATALOG, refs)
+
+    assert isinstance(failure, Unresolved)
+    assert failure.message.startswith("channels/broker.yaml in catalog: line ")
+
+
+def test_a_missing_repository() -> None:
+    assert repository_missing(upstream(Head()), "edge") == Unresolved(
+        "UpstreamNotFound", 'could not find Repository "catalog" in namespace "edge"'
+    )
+
+
+def test_expressions_see_the_upstream_by_its_revision_name() -> None:
+    resolved = resolve(upstream(Revision("v2", 2), "net/broker"), CATALOG, Refs({"net/broker/v2": "c2"}))
+    assert isinstance(resolved, Resolved)
+
+    assert upstream_metadata(resolved, "edge", {"a": "b"}, {}) == {
+        "name": "catalog.net.broker.v2",
+        "namespace": "edge",
+        "labels": {"a": "b"},
+        "annotations": {},
+    }
