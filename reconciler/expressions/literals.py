@@ -1,0 +1,90 @@
+"""The texts of literals and their values: numbers, strings and bytes, as the CEL language definition spells them."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from reconciler.expressions.errors import Fault
+from reconciler.expressions.values import INT_MAX, UINT_MAX, Uint
+
+_SIMPLE: Final = {
+    "a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92, "?": 63, '"': 34, "'": 39, "`": 96,
+}  # fmt: skip
+
+_ESCAPE: Final = re.compile(
+    r"\\(?:([abfnrtv\\?\"'`])|([0-3][0-7]{2})|[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.?))", re.DOTALL
+)
+
+
+def read_int(text: str) -> int:
+    """Return the value of a decimal or hexadecimal int without a sign; 2^63 is left to `negated`."""
+    number = _digits(text)
+    if number > INT_MAX + 1:
+        raise Fault("CelSyntax", f"{text} is outside of the range of int")
+    return number
+
+
+def read_uint(text: str) -> Uint:
+    """Return the value of an int literal that ends in u."""
+    number = _digits(text[:-1])
+    if number > UINT_MAX:
+        raise Fault("CelSyntax", f"{text} is outside of the range of uint")
+    return Uint(number)
+
+
+def _digits(text: str) -> int:
+    # more digits than any range has, and Python refuses to convert thousands of them
+    if len(text) > 100 and len(text.lstrip("0x")) > 20:
+        raise Fault("CelSyntax", "the number is outside of every range")
+    return int(text, 16) if text.startswith("0x") else int(text)
+
+
+def read_string(text: str) -> str:
+    """Return the value of a string literal, quotes and the prefix r included."""
+    raw, body = _unquoted(text)
+    return body if raw else _ESCAPE.sub(_character, body)
+
+
+def read_bytes(text: str) -> bytes:
+    """Return the value of a bytes literal, quotes and the prefix b or br included; characters count as UTF-8."""
+    raw, body = _unquoted(text[1:])
+    if raw:
+        return body.encode()
+    parts, position = [], 0
+    for escape in _ESCAPE.finditer(body):
+        parts += [body[position : escape.start()].encode(), bytes((_octet(escape),))]
+        position = escape.end()
+    return b"".join((*parts, body[position:].encode()))
+
+
+def _unquoted(text: str) -> tuple[bool, str]:
+    raw = text[0] in "rR"
+    quoted = text[1:] if raw else text
+    width = 3 if quoted[:3] in ("'''", '"""') and len(quoted) >= 6 else 1
+    return raw, quoted[width:-width]
+
+
+def _character(escape: re.Match[str]) -> str:
+    point = _code_point(escape)
+    if point > 0x10FFFF or 0xD800 <= point <= 0xDFFF:
+        raise Fault("CelSyntax", f"{escape[0]} is no Unicode character")
+    return chr(point)
+
+
+def _octet(escape: re.Match[str]) -> int:
+    if escape[4] or escape[5]:
+        raise Fault("CelSyntax", f"{escape[0]} has no place in bytes; write the bytes as \\x…")
+    return _code_point(escape)
+
+
+def _code_point(escape: re.Match[str]) -> int:
+    simple, octal, *hexadecimals, unknown = escape.groups()
+    if simple:
+        return _SIMPLE[simple]
+    if octal:
+        return int(octal, 8)
+    digits = next((digits for digits in hexadecimals if digits), None)
+    if digits is None:
+        raise Fault("CelSyntax", f"\\{unknown} is no escape sequence; a backslash itself is written \\\\")
+    return int(digits, 16)
