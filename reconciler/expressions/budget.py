@@ -1,4 +1,4 @@
-"""The budget: what an expression may cost, counted in steps and bytes and never in time, so that every machine agrees."""
+"""The budget: what an expression may cost, in steps and bytes and never in time, so that every machine agrees."""
 
 from __future__ import annotations
 
@@ -29,6 +29,9 @@ class Limits:
     nesting: int = 4
     steps: int = 1_000_000
     bytes: int = 16 * 1024 * 1024
+
+
+DEFAULT_LIMITS = Limits()
 
 
 class Budget:

@@ -52,7 +52,7 @@ PENDING: Final = object()
 
 @dataclass
 class Compiler:
-    """Compiles one tree. `variables` then has the declared variables it reads, in the order of their slots from 1 on."""
+    """Compiles one tree. `variables` then has the slots of the declared variables it reads."""
 
     names: Names
     functions: Functions
@@ -291,7 +291,7 @@ def _field(step: Field) -> Link:
 
 def _index(index: Code, step: Index) -> Link:
     read = read_optional_index if step.optional else read_index
-    return _applied(lambda budget, value, key: read(budget, value, key), index, step.at)
+    return _applied(read, index, step.at)
 
 
 def _applied(apply: Operator, argument: Code, at: int) -> Link:
@@ -397,7 +397,7 @@ def _logical(operands: list[Code], node: Logical) -> Code:
         fault: Fault | None = None
         for operand in operands:
             try:
-                value = operand(frame)
+                value: object = operand(frame)
             except Exhausted:
                 raise
             except Fault as error:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final
 
-from reconciler.expressions.budget import Budget, Limits
+from reconciler.expressions.budget import DEFAULT_LIMITS, Budget, Limits
 from reconciler.expressions.check import Check, Shape
 from reconciler.expressions.compile import Compiler
 from reconciler.expressions.errors import ExpressionError, Fault
@@ -33,7 +33,7 @@ class Environment:
 
     variables: Collection[str] | Mapping[str, Shape] = frozenset()
     project_functions: bool = False
-    limits: Limits = Limits()
+    limits: Limits = DEFAULT_LIMITS
     container: str = ""
 
     def compile(self, text: str) -> Program:
@@ -119,18 +119,24 @@ def evaluate_string(program: Program, bindings: Mapping[str, Any], budget: Budge
 def _compiled(environment: Environment, text: str) -> Program:
     from reconciler.expressions.parse import parse  # here, not above: a parser is built, and most commands need none
 
-    limits, names = environment.limits, Names(environment.shapes, environment.functions, environment.container)
+    names = Names(environment.shapes, environment.functions, environment.container)
     try:
-        if len(text) > limits.characters:
-            raise Fault("CelTooLong", f"the expression has {len(text)} characters, {limits.characters} are allowed")
+        _check_length(text, environment.limits.characters)
         tree = parse(text)
-        check = Check(names, environment.functions, METHODS, environment.shapes, limits.nesting)
+        check = Check(names, environment.functions, METHODS, environment.shapes, environment.limits.nesting)
         check.node(tree, frozenset(), 0)
         compiler = Compiler(names, environment.functions, METHODS)
         code = compiler.compile(tree, {})
     except Fault as fault:
         raise _error(fault, text) from None
-    return Program(text, frozenset(check.found), limits, code, compiler.variables, compiler.slots, tree.size)
+    return Program(
+        text, frozenset(check.found), environment.limits, code, compiler.variables, compiler.slots, tree.size
+    )
+
+
+def _check_length(text: str, characters: int) -> None:
+    if len(text) > characters:
+        raise Fault("CelTooLong", f"the expression has {len(text)} characters, {characters} are allowed")
 
 
 def _error(fault: Fault, text: str) -> ExpressionError:

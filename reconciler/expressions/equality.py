@@ -100,7 +100,7 @@ _KEY_RANKS = {type(None): 0, bool: 1, int: 2, Uint: 2, float: 2, str: 3, bytes: 
 
 
 def sorted_keys(budget: Budget, entries: dict[Any, Any]) -> list[Any]:
-    """Return a map's keys sorted: bools, then numbers, then strings by code point. So a map has one order everywhere."""
+    """Return a map's keys sorted: bools, then numbers, then strings by code point, everywhere the same."""
     budget.spend(len(entries))
     try:
         return sorted(entries)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from reconciler.expressions.errors import Fault
 from reconciler.expressions.syntax import (
     Access,
@@ -52,9 +54,7 @@ def expand_method(method: Method) -> Step:
     if name in ("optMap", "optFlatMap") and len(arguments) == 2:
         return _optional_map(method)
     if name in ("or", "orValue") and len(arguments) == 1:
-        return Alternative(
-            "or" if name == "or" else "orValue", arguments[0], **measured(method.at, arguments)
-        )
+        return Alternative("or" if name == "or" else "orValue", arguments[0], **measured(method.at, arguments))
     return method
 
 
@@ -70,7 +70,7 @@ def _loop(method: Method) -> Loop:
 
 def _optional_map(method: Method) -> OptionalMap:
     variable, body = method.arguments
-    function = "optMap" if method.name == "optMap" else "optFlatMap"
+    function: Literal["optMap", "optFlatMap"] = "optMap" if method.name == "optMap" else "optFlatMap"
     return OptionalMap(function, _variable(function, variable), body, **measured(method.at, (body,)))
 
 

@@ -33,7 +33,8 @@ from reconciler.expressions.syntax import (
 )
 
 RESERVED: Final = frozenset(
-    "as break const continue else for function if import let loop package namespace return var void while".split()
+    {"as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package"}
+    | {"namespace", "return", "var", "void", "while"}
 )
 """Words that are no variables; after a dot they are ordinary fields (`target.package`)."""
 
@@ -64,7 +65,7 @@ class _Builder(Transformer[Token, Node]):
 
     def conditional(self, condition: Node, question: Token, value: Node, otherwise: Node) -> Node:
         at = _offset(question)
-        arms = ((condition, value),)
+        arms: tuple[tuple[Node, Node], ...] = ((condition, value),)
         if isinstance(otherwise, Conditional):
             arms, otherwise = arms + otherwise.arms, otherwise.otherwise
         return Conditional(arms, otherwise, **measured(at, (*(part for arm in arms for part in arm), otherwise)))
@@ -229,12 +230,19 @@ _HINTS: Final = {
 def _syntax_fault(text: str, error: UnexpectedInput) -> Fault:
     outside = _QUOTED_TEXT.sub(lambda match: " " * len(match[0]), text)
     if "=>" in outside:
-        message = "CEL has no arrow functions; to build a map from a list, use list.transformMapEntry(i, v, {key: value})"
+        message = (
+            "CEL has no arrow functions; to build a map from a list, use list.transformMapEntry(i, v, {key: value})"
+        )
         return Fault("CelArrowFunction", message, outside.index("=>"))
     if isinstance(error, UnexpectedToken) and error.token.type == "$END":
         return Fault("CelSyntax", "the expression ends too early", len(text))
-    at = error.pos_in_stream or 0
+    at = _position(error)
     found = str(error.token) if isinstance(error, UnexpectedToken) else text[at : at + 1]
     shown = found if len(found) <= 40 else f"{found[:40]}…"
     hint = _HINTS.get(found)
     return Fault("CelSyntax", f"unexpected {shown}" + (f"; {hint}" if hint else ""), at)
+
+
+def _position(error: UnexpectedInput) -> int:
+    position: int | None = error.pos_in_stream  # lark declares an int and leaves None at the end of the text
+    return 0 if position is None else position

@@ -1,13 +1,13 @@
 """The syntax tree: what the parser makes, macros expanded, and the checker and the compiler read.
 
-Chains are flat (`a + b - c`, `a.b[c].d()`, `p ? x : q ? y : z`), so a long expression is a wide tree and not a deep one.
+Chains are flat (`a + b - c`, `a.b[c].d()`, `p ? x : q ? y : z`): a long expression is a wide tree, not a deep one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from reconciler.expressions.errors import Fault
 
@@ -141,9 +141,7 @@ class Method(Step):
     arguments: tuple[Node, ...]
 
 
-LoopKind = Literal[
-    "all", "exists", "exists_one", "map", "filter", "transformMap", "transformMapEntry", "sortBy"
-]
+LoopKind = Literal["all", "exists", "exists_one", "map", "filter", "transformMap", "transformMapEntry", "sortBy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +182,16 @@ class TooDeep(Fault):
         super().__init__("CelTooDeep", f"the expression is nested more than {DEEPEST_TREE} deep", at)
 
 
-def measured(at: int, children: Iterable[Node]) -> dict[str, int]:
-    """Return the keywords `at`, `depth` and `size` of a node over `children`; raises TooDeep."""
+class Measure(TypedDict):
+    """The keywords that every node takes."""
+
+    at: int
+    depth: int
+    size: int
+
+
+def measured(at: int, children: Iterable[Node]) -> Measure:
+    """Return the measure of a node over `children`; raises TooDeep."""
     depth, size = 0, 1
     for child in children:
         depth, size = max(depth, child.depth), size + child.size

@@ -1,4 +1,4 @@
-"""The functions: the standard ones and the extensions for strings, lists, math, sets, base64 and optionals, and ours."""
+"""The functions: the standard ones, the extensions (strings, lists, math, sets, base64, optionals) and ours."""
 
 from __future__ import annotations
 
@@ -39,7 +39,5 @@ FUNCTIONS: Functions = _merged(
 PROJECT_FUNCTIONS: Functions = {**FUNCTIONS, **project.FUNCTIONS}
 """Those and the functions that composition adds."""
 
-METHODS: Functions = _merged(
-    conversions.METHODS, strings.METHODS, lists.METHODS, times.METHODS, optionals.METHODS
-)
+METHODS: Functions = _merged(conversions.METHODS, strings.METHODS, lists.METHODS, times.METHODS, optionals.METHODS)
 """The functions with a receiver, which is their first parameter."""

@@ -15,8 +15,6 @@ from reconciler.expressions.library.signatures import (
     DOUBLE,
     DURATION,
     INT,
-    LIST,
-    MAP,
     STRING,
     TIMESTAMP,
     UINT,
@@ -24,7 +22,7 @@ from reconciler.expressions.library.signatures import (
     overload,
 )
 from reconciler.expressions.timestamps import SECOND, Duration, Timestamp, parse_duration, parse_timestamp, point
-from reconciler.expressions.values import TYPES, Optional, Type, Uint, signed, type_name, unsigned
+from reconciler.expressions.values import TYPES, Type, Uint, signed, type_name, unsigned
 
 
 def size(budget: Budget, value: str | bytes | list[Any] | dict[Any, Any]) -> int:
@@ -94,7 +92,7 @@ def int_of_timestamp(budget: Budget, moment: Timestamp) -> int:
     return moment.nanoseconds // SECOND
 
 
-def int_of_bool(budget: Budget, value: bool) -> int:  # noqa: FBT001
+def int_of_bool(budget: Budget, value: bool) -> int:
     """`int(bool)`: 1 or 0."""
     return int(value)
 
@@ -137,7 +135,7 @@ def text_of_double(budget: Budget, number: float) -> str:
     return budget.make_text(double_text(number))
 
 
-def text_of_bool(budget: Budget, value: bool) -> str:  # noqa: FBT001
+def text_of_bool(budget: Budget, value: bool) -> str:
     """`string(bool)`."""
     return "true" if value else "false"
 

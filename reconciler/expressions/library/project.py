@@ -61,7 +61,7 @@ def _name(budget: Budget, parts: tuple[str, ...], limit: int) -> str:
 
 
 def _shares(parts: list[str], room: int) -> list[str]:
-    """Cut the parts to equal shares of `room`, earlier ones one longer where it does not divide, if they are too long."""
+    """Cut parts that are too long together to equal shares of `room`; what does not divide goes to the first ones."""
     if sum(map(len, parts)) <= room:
         return parts
     share, extra = divmod(max(0, room), len(parts))
