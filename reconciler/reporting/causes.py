@@ -1,0 +1,76 @@
+"""Causes: why a draft is made, in words, from what its trace says has moved (design 5)."""
+
+from __future__ import annotations
+
+from reconciler.krm.identity import ObjectKey
+from reconciler.planning.destination import Destination
+from reconciler.planning.outcome import Draft
+from reconciler.reporting.kptfile_changes import kptfile_lock
+from reconciler.reporting.values import one_line
+from reconciler.rules.variant import Owner
+from reconciler.snapshot.trace import ABSENT
+
+_NEW = frozenset({"clone", "adopt"})
+
+
+def cause_words(draft: Draft, destination: Destination) -> tuple[str, ...]:
+    """Return one phrase for each cause of the draft, in their order."""
+    return tuple(one_line(_words(cause, draft, destination)) for cause in draft.causes)
+
+
+def short_ref(ref: str, directory: str) -> str:
+    """Return a ref as people speak of it: without the package's own path before the revision."""
+    return ref.removeprefix(f"{directory}/")
+
+
+def upstream_words(draft: Draft) -> str:
+    """Return the way from the upstream that the package is locked to, if it is, to the wanted one."""
+    wanted, lock = draft.variant.upstream, kptfile_lock(draft.before)
+    new = short_ref(wanted.ref, wanted.directory)
+    if not lock.get("ref"):
+        return new
+    old = short_ref(lock["ref"], lock.get("directory", ""))
+    if _place(lock.get("repo", ""), lock.get("directory", "")) != _place(wanted.repo, wanted.directory):
+        return f"{lock.get('directory', '')} {old} → {wanted.directory} {new}"
+    if old != new:
+        return f"{old} → {new}"
+    return new if lock.get("commit") == wanted.commit else f"{new} moved to {wanted.commit[:7]}"
+
+
+def owner_words(owner: Owner) -> str:
+    """Return the owner as `Kind namespace/name`, and the set that made it."""
+    made_by = f", made by {object_words(owner.set)}" if owner.set else ""
+    return object_words(owner.key) + made_by
+
+
+def object_words(key: ObjectKey) -> str:
+    """Return an object as `Kind namespace/name`."""
+    return f"{key.kind} {key.namespace}/{key.name}" if key.namespace else f"{key.kind} {key.name}"
+
+
+def _words(cause: str, draft: Draft, destination: Destination) -> str:
+    match cause.split(" "):
+        case ["variant"]:
+            asks = "asks for this package" if draft.task in _NEW else "changed"
+            return f"{owner_words(draft.variant.owner)} {asks}"
+        case ["upstream"]:
+            upstream = draft.variant.upstream
+            return f"upstream {upstream.repository}/{upstream.package}: {upstream_words(draft)}"
+        case ["repository"]:
+            return f"Repository {destination.name} changed"
+        case ["engine"]:
+            return "this version of the reconciler renders the package differently"
+        case ["branch"]:
+            return f"the package on branch {destination.branch} or its draft changed"
+        case ["object", _, kind, namespace, name]:
+            gone = draft.record.trace.get(cause) == ABSENT
+            return f"{kind} {namespace}/{name} {'is gone' if gone else 'changed'}"
+        case ["type", _, kind, namespace]:
+            gone = draft.record.trace.get(cause) == ABSENT
+            return f"{'no' if gone else 'the first'} {kind} is in namespace {namespace}"
+        case _:
+            return f"{cause} changed"
+
+
+def _place(repo: str, directory: str) -> tuple[str, str]:
+    return repo.removesuffix(".git"), directory.strip("/")

@@ -1,0 +1,67 @@
+"""Changes: what differs between two versions of a package, told by its resources rather than by its lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from posixpath import basename
+
+from reconciler.packages.kptfile import KPTFILE
+from reconciler.reporting.file_changes import FileChange, file_changes
+from reconciler.reporting.kptfile_changes import KptfileChange, kptfile_change
+from reconciler.reporting.object_changes import ORDER, How, ObjectChange, object_changes
+from reconciler.reporting.values import count, one_line
+from reconciler.snapshot.files import FileTree
+
+_NAMED_ONE_BY_ONE = 3
+
+
+@dataclass(frozen=True)
+class Changes:
+    """All that differs between two versions of a package; empty (and false) when nothing does."""
+
+    objects: tuple[ObjectChange, ...] = ()
+    kptfiles: tuple[KptfileChange, ...] = ()
+    files: tuple[FileChange, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.objects or self.kptfiles or self.files)
+
+    def summary_lines(self, limit: int = 10) -> tuple[str, ...]:
+        """Return at most `limit` (from 1) lines on what changed in objects, the most important first."""
+        return limited([line for how in ORDER for line in self._lines(how)], limit)
+
+    def file_lines(self, limit: int = 10) -> tuple[str, ...]:
+        """Return at most `limit` (from 1) lines on Kptfiles and on files that no object tells."""
+        kptfiles = [change.words() for change in self.kptfiles]
+        return limited([*kptfiles, *(change.words() for change in self.files)], limit)
+
+    def _lines(self, how: How) -> list[str]:
+        objects = [change for change in self.objects if change.how == how]
+        if how == "changed" or len(objects) <= _NAMED_ONE_BY_ONE:
+            return [change.words() for change in objects]
+        kinds = Counter(one_line(change.key.kind) for change in objects)
+        return [f"{count(len(objects), 'object')} {how}: {', '.join(f'{n} {kind}' for kind, n in kinds.items())}"]
+
+
+def compare(before: FileTree, after: FileTree) -> Changes:
+    """Return what differs between two versions of a package.
+
+    Objects are the same by group, kind, namespace and name, in whatever file they stand. Only files that
+    differ are read, equal bytes once; what cannot be read as KRM is told as a file.
+    """
+    old, new = _differing(before, after), _differing(after, before)
+    objects = object_changes(old, new)
+    kptfiles = tuple(kptfile_change(path, old, new) for path in sorted({*old, *new}) if basename(path) == KPTFILE)
+    return Changes(objects, kptfiles, file_changes(old, new, objects))
+
+
+def limited(lines: list[str], limit: int) -> tuple[str, ...]:
+    """Return the lines, or `limit` of them of which the last says how many are left out."""
+    if len(lines) <= limit:
+        return tuple(lines)
+    return (*lines[: limit - 1], f"and {len(lines) - limit + 1} more")
+
+
+def _differing(files: FileTree, others: FileTree) -> FileTree:
+    return FileTree({path: file for path, file in files.items() if others.get(path) != file})

@@ -1,0 +1,96 @@
+"""Commit messages: what a reviewer reads first, and the trailers that tools read (porch 15.3, design 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from reconciler.krm.yaml import YamlError, parse
+from reconciler.planning.destination import Destination
+from reconciler.planning.outcome import Draft
+from reconciler.reporting.causes import cause_words, upstream_words
+from reconciler.reporting.changes import Changes
+from reconciler.reporting.gates import waiting_for
+from reconciler.reporting.inputs import inputs_digest
+from reconciler.reporting.summary import SUMMARY
+from reconciler.reporting.values import one_line, shorten
+
+SUBJECT_WIDTH = 72
+_SHORTEST_REASON = 10
+_LINES_PER_LIST = 20
+
+
+def draft_message(draft: Draft, destination: Destination, config: str, changes: Changes) -> str:
+    """Return the message of the commit that puts a draft's package on its branch.
+
+    `config` is the config commit, or `tree:<id>`; `changes` lead from `draft.before` to the rendered files.
+    """
+    subject = _subject(draft.task, str(draft.variant.place), _reason(draft, destination, changes))
+    sections = (
+        _section("Changed:", changes.summary_lines(_LINES_PER_LIST)),
+        _section("Files:", changes.file_lines(_LINES_PER_LIST)),
+        _section("Why:", cause_words(draft, destination)),
+        _section("Not to be published before:", waiting_for(draft.rendered)),
+        "\n".join(_trailers(draft, destination, config)),
+    )
+    return "\n\n".join((subject, *filter(None, sections))) + "\n"
+
+
+def status_commit_message(files: Mapping[str, bytes]) -> str:
+    """Return the message of a commit of the status branch: its totals, told from the files alone."""
+    totals = _totals(files.get(SUMMARY, b""))
+    told = ", ".join(f"{number} {what}" for what, number in totals.items() if number)
+    return f"status: {told or 'nothing to report'}\n"
+
+
+def state_message(destination: Destination) -> str:
+    """Return the message of a state commit; equal states must have equal commits, so it tells nothing else."""
+    return f"state({destination.name}): what the reconciler remembers of its packages\n"
+
+
+def _subject(task: str, place: str, reason: str) -> str:
+    room = SUBJECT_WIDTH - len(f"{task}({place}): ")
+    if room >= _SHORTEST_REASON or room >= len(reason) > 0:
+        return f"{task}({place}): {shorten(reason, room)}"
+    # the place says which package it is; a reason without a place says nothing
+    return f"{task}({shorten(place, SUBJECT_WIDTH - len(f'{task}()'))})"
+
+
+def _reason(draft: Draft, destination: Destination, changes: Changes) -> str:
+    if draft.task == "clone":
+        return f"{draft.variant.upstream.package} {upstream_words(draft)}"
+    if draft.task == "adopt":
+        return f"{draft.variant.owner.key.kind} {draft.variant.owner.key.name} takes it over"
+    if "upstream" in draft.causes:
+        return f"{draft.variant.upstream.package} {upstream_words(draft)}"
+    return _first(changes.summary_lines(), cause_words(draft, destination), changes.file_lines())
+
+
+def _first(*lists: Iterable[str]) -> str:
+    return next((line for lines in lists for line in lines), "")
+
+
+def _section(title: str, lines: tuple[str, ...]) -> str:
+    return "\n".join((title, *(f"- {line}" for line in lines))) if lines else ""
+
+
+def _trailers(draft: Draft, destination: Destination, config: str) -> Iterable[str]:
+    owner, upstream = draft.variant.owner.key, draft.variant.upstream
+    trailers = {
+        "Owner": f"{owner.kind} {owner.namespace}/{owner.name}",
+        "Task": draft.task,
+        "Repository": destination.name,
+        "Package": draft.variant.place.package,
+        "Upstream": f"{upstream.repository}/{upstream.package} {upstream.ref} {upstream.commit}",
+        "Config-Commit": config,
+        "Inputs": inputs_digest(draft.record.trace),
+    }
+    return (f"Reconciler-{name}: {one_line(value)}" for name, value in trailers.items())
+
+
+def _totals(summary: bytes) -> dict[str, int]:
+    try:
+        documents = parse(summary).documents
+    except YamlError:
+        return {}
+    totals = documents[0].data.get("totals") if documents and isinstance(documents[0].data, dict) else None
+    return totals if isinstance(totals, dict) else {}

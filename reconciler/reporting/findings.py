@@ -1,0 +1,74 @@
+"""Findings as people and tools read them: lines, JSON, and SARIF 2.1.0 (design 10.24)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from reconciler.krm.findings import Finding, Severity
+from reconciler.reporting.paths import quoted
+from reconciler.reporting.values import one_line
+
+_SARIF_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+_WEIGHT = {severity: weight for weight, severity in enumerate(Severity)}
+_SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """Return each finding once: by file and line, then errors first."""
+    return sorted(set(findings), key=lambda one: (one.where, _WEIGHT[one.severity], one.code, one.message))
+
+
+def finding_lines(findings: Iterable[Finding]) -> list[str]:
+    """Return `file:line: severity Code: message` for each; without a file, the object stands in its place."""
+    return [_line(finding) for finding in in_order(findings)]
+
+
+def findings_data(findings: Iterable[Finding]) -> list[dict[str, Any]]:
+    """Return the findings as JSON data; what is unknown is left out, `line` counts from 1."""
+    return [finding_data(finding) for finding in in_order(findings)]
+
+
+def finding_data(finding: Finding) -> dict[str, Any]:
+    """Return one finding as JSON data."""
+    where = {name: value for name, value in vars(finding.where).items() if value}
+    return {"severity": finding.severity.value, "code": finding.code, "message": finding.message, **where}
+
+
+def sarif(findings: Iterable[Finding], version: str) -> dict[str, Any]:
+    """Return a SARIF 2.1.0 log with one run of this tool in `version`."""
+    ordered = in_order(findings)
+    codes = sorted({finding.code for finding in ordered})
+    driver = {"name": "reconciler", "version": version, "rules": [{"id": code} for code in codes]}
+    results = [_result(finding, codes.index(finding.code)) for finding in ordered]
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    return {"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _line(finding: Finding) -> str:
+    where = finding.where
+    place = f"{where.file}:{where.line}" if where.file and where.line else where.file or where.object
+    told = f"{finding.severity.value} {finding.code}: {finding.message}"
+    return one_line(f"{place}: {told}" if place else told)
+
+
+def _result(finding: Finding, rule: int) -> dict[str, Any]:
+    result = {
+        "ruleId": finding.code,
+        "ruleIndex": rule,
+        "level": _SARIF_LEVELS[finding.severity],
+        "message": {"text": finding.message},
+    }
+    location = _location(finding)
+    return {**result, "locations": [location]} if location else result
+
+
+def _location(finding: Finding) -> dict[str, Any]:
+    where = finding.where
+    location: dict[str, Any] = {}
+    if where.file:
+        physical: dict[str, Any] = {"artifactLocation": {"uri": quoted(where.file)}}
+        location["physicalLocation"] = {**physical, "region": {"startLine": where.line}} if where.line else physical
+    if name := " ".join(filter(None, (where.object, where.pointer))):
+        location["logicalLocations"] = [{"fullyQualifiedName": name}]
+    return location

@@ -1,0 +1,187 @@
+"""Owners: what the status branch says of each object that wants packages, makes them, or receives them (porch 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from reconciler.krm.conditions import Condition, upsert
+from reconciler.krm.findings import errors
+from reconciler.krm.identity import ObjectKey
+from reconciler.planning.decide import READY, VALID
+from reconciler.planning.fleet import DestinationPlan, FleetPlan
+from reconciler.planning.outcome import Blocked, Draft, Outcome, Rendered, Unchanged
+from reconciler.planning.state import PackageRecord
+from reconciler.reporting.status_file import told
+from reconciler.reporting.tally import held_back, tally
+from reconciler.rules.variant import ConfigStatus, Variant
+from reconciler.rules.variants.status import variants_ready
+from reconciler.snapshot.trace import ABSENT
+
+REPOSITORY_API_VERSION = "config.porch.kpt.dev/v1alpha1"
+REVIEW = "the draft waits for review"
+_RENDERED = Condition("Rendered", "True", "Rendered")
+_PLANNED = Condition("Ready", "True", "Planned", "its branches were read and its packages decided on")
+
+
+@dataclass(frozen=True)
+class ObjectStatus:
+    """One object of the status branch, without times.
+
+    `fields` are the entries of `.status` beside the conditions; `spec` and `metadata` are those of generated objects.
+    """
+
+    key: ObjectKey
+    api_version: str
+    conditions: tuple[Condition, ...]
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    spec: Mapping[str, object] | None = None
+    metadata: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether its condition Ready is True."""
+        return any((one.type, one.status) == ("Ready", "True") for one in self.conditions)
+
+
+def owner_statuses(plan: FleetPlan) -> dict[ObjectKey, ObjectStatus]:
+    """Return the status of every object that wants a package, of those that made them, and of destinations."""
+    found = {status.key: status for status in (*_stalled(plan), *_unread(plan), *_outcomes(plan))}
+    config = {one.key: one for one in plan.room.statuses}
+    owners = {key: _with_config(status, config.get(key)) for key, status in found.items()}
+    makers = [_maker(one, owners) for one in plan.room.statuses if one.key not in owners]
+    repositories = [_repository(one) for one in plan.destinations]
+    return {**{one.key: one for one in repositories}, **{one.key: one for one in makers}, **owners}
+
+
+def _stalled(plan: FleetPlan) -> Iterator[ObjectStatus]:
+    for one in plan.room.stalled:
+        yield ObjectStatus(one.owner.key, one.owner.api_version, one.conditions)
+
+
+def _unread(plan: FleetPlan) -> Iterator[ObjectStatus]:
+    """Yield variants whose destination cannot be read or written: an error after validation."""
+    faults = {one.destination.key: errors(one.findings) for one in plan.destinations}
+    places = {(key.namespace, key.name): findings for key, findings in faults.items() if findings}
+    for variant in plan.room.variants:
+        if findings := places.get((variant.place.namespace, variant.place.repository)):
+            message = "; ".join(finding.message for finding in findings)
+            yield _status(variant, (VALID, Condition("Ready", "False", "Error", message)))
+
+
+def _outcomes(plan: FleetPlan) -> Iterator[ObjectStatus]:
+    for destination in plan.destinations:
+        reasons = held_back(destination)
+        for outcome in destination.outcomes:
+            yield _outcome(outcome, destination, reasons.get(outcome.variant.place.package, ""))
+
+
+def _outcome(outcome: Outcome, plan: DestinationPlan, reason: str) -> ObjectStatus:
+    record = plan.after.packages.get(outcome.variant.place.package) or outcome.record
+    fields = {
+        "downstreamTargets": _targets(outcome, record),
+        "upstream": _upstream(outcome.variant),
+        "contextDependencies": _dependencies(outcome),
+        "pending": _pending(outcome, reason),
+    }
+    return _status(outcome.variant, _conditions(outcome, reason), told(fields))
+
+
+def _status(
+    variant: Variant, conditions: tuple[Condition, ...], fields: Mapping[str, Any] | None = None
+) -> ObjectStatus:
+    return ObjectStatus(variant.owner.key, variant.owner.api_version, conditions, fields or {})
+
+
+def _conditions(outcome: Outcome, reason: str) -> tuple[Condition, ...]:
+    if isinstance(outcome, Blocked):
+        return outcome.conditions
+    if reason:
+        return VALID, Condition("Ready", "False", "DraftHeldBack", reason)
+    return VALID, READY
+
+
+def _targets(outcome: Outcome, record: PackageRecord | None) -> list[dict[str, Any]]:
+    if record is None or not (isinstance(outcome, Draft) or record.put or record.ours):
+        return []
+    place = outcome.variant.place
+    name = f"{place.repository}.{place.package.replace('/', '.')}.packagevariant-{record.workspace}"
+    return [
+        {"name": name, **({"renderStatus": _render_status(outcome.rendered)} if isinstance(outcome, Draft) else {})}
+    ]
+
+
+def _render_status(rendered: Rendered) -> dict[str, Any]:
+    one = next((condition for condition in rendered.conditions if condition.type == "Rendered"), _RENDERED)
+    unmet = list(rendered.unmet_gates)
+    return told({"status": one.status, "reason": one.reason, "message": one.message, "unmetGates": unmet})
+
+
+def _upstream(variant: Variant) -> dict[str, str]:
+    upstream = variant.upstream
+    return {"ref": upstream.ref, "commit": upstream.commit, "tree": upstream.tree}
+
+
+def _dependencies(outcome: Outcome) -> list[dict[str, Any]]:
+    trace = outcome.trace if isinstance(outcome, Blocked) else outcome.record.trace
+    asked = [
+        (question.split(" "), answer) for question, answer in sorted(trace.items()) if question.startswith("object ")
+    ]
+    return [
+        {"apiVersion": api_version, "kind": kind, "namespace": namespace, "name": name, "found": answer != ABSENT}
+        for (_, api_version, kind, namespace, name), answer in asked
+    ]
+
+
+def _pending(outcome: Outcome, reason: str) -> list[str]:
+    if reason:
+        return [reason]
+    match outcome:
+        case Draft() | Unchanged(why="drafted"):
+            return [REVIEW]
+        case Blocked(conditions=conditions):
+            return [one.message for one in conditions if one.reason == "DownstreamProposed"]
+        case Unchanged():
+            return []
+
+
+def _with_config(status: ObjectStatus, config: ConfigStatus | None) -> ObjectStatus:
+    """Add what the room says of the object; of a condition that both know, the outcome's counts."""
+    if config is None:
+        return status
+    conditions = upsert(config.conditions, *status.conditions)
+    fields = {**config.fields, **status.fields}
+    return replace(status, conditions=conditions, fields=fields, spec=config.spec, metadata=config.metadata)
+
+
+def _maker(config: ConfigStatus, owners: Mapping[ObjectKey, ObjectStatus]) -> ObjectStatus:
+    """Return the status of an object that makes others (a set), or of one that no outcome tells of."""
+    known = ObjectStatus(config.key, config.api_version, config.conditions, config.fields, config.spec, config.metadata)
+    if not config.children:
+        return known
+    ready = {child for child in config.children if child in owners and owners[child].is_ready}
+    conditions = upsert(config.conditions, variants_ready(one.name for one in config.children if one not in ready))
+    counts = {"desired": len(config.children), "ready": len(ready), "failed": len(config.children) - len(ready)}
+    names = {child.name for child in ready}
+    fields = {**config.fields, **counts, **_targets_ready(config.fields.get("targets"), names)}
+    return replace(known, conditions=conditions, fields=fields)
+
+
+def _targets_ready(targets: object, ready: Collection[str]) -> dict[str, Any]:
+    """Return a set's `targets` with `ready` in each (porch 11.7); nothing when the set lists none."""
+    if not isinstance(targets, Sequence):
+        return {}
+    return {"targets": [{**target, "ready": target.get("packageVariant") in ready} for target in targets]}
+
+
+def _repository(plan: DestinationPlan) -> ObjectStatus:
+    destination = plan.destination
+    faults = errors(plan.findings)
+    conditions = (
+        (Condition("Ready", "False", faults[0].code, "; ".join(one.message for one in faults)),)
+        if faults
+        else (_PLANNED,)
+    )
+    fields = {"branch": destination.branch, "directory": destination.directory, "packages": told(tally(plan))}
+    return ObjectStatus(destination.key, REPOSITORY_API_VERSION, conditions, told(fields))

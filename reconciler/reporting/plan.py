@@ -1,0 +1,177 @@
+"""The plan for people: what would be drafted and what is in the way, as text, as Markdown and as data."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from reconciler.planning.fleet import FleetPlan
+from reconciler.reporting.changes import Changes
+from reconciler.reporting.diffs import MAX_LINES, file_diffs
+from reconciler.reporting.fields import ABSENT, FieldChange
+from reconciler.reporting.findings import finding_lines, findings_data
+from reconciler.reporting.review import Review, ReviewedDraft, Trouble, review
+from reconciler.reporting.status_file import told
+from reconciler.reporting.values import count, one_line
+
+_LINES_PER_DRAFT = 20
+_NAMED_PLACES = 5
+
+Group = tuple[ReviewedDraft, ...]
+
+
+def plan_text(plan: FleetPlan, max_diff_lines: int = MAX_LINES) -> str:
+    """Return the plan as plain text: counts, what is in the way, then each change once with its diffs.
+
+    `max_diff_lines` is per file; 0 leaves the diffs out.
+    """
+    seen = review(plan)
+    sections = [
+        _headline(seen),
+        "\n".join(_trouble(trouble) for trouble in seen.troubles),
+        "\n".join(finding_lines(seen.findings)),
+        *(_group_text(group, max_diff_lines) for group in seen.groups),
+    ]
+    return "\n\n".join(section.rstrip("\n") for section in sections if section) + "\n"
+
+
+def plan_markdown(plan: FleetPlan, max_diff_lines: int = MAX_LINES) -> str:
+    """Return the plan as Markdown, for a pull request or a page; whatever people wrote stands as code."""
+    seen = review(plan)
+    sections = [
+        f"# {_headline(seen)}",
+        _list("In the way", (_trouble(trouble) for trouble in seen.troubles)),
+        _list("Findings", finding_lines(seen.findings)),
+        *(_group_markdown(group, max_diff_lines) for group in seen.groups),
+    ]
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def plan_json(plan: FleetPlan, max_diff_lines: int = MAX_LINES) -> dict[str, Any]:
+    """Return the plan as JSON data: `counts`, `drafts` (each names its group), `groups` with changes and diffs.
+
+    Values of Secrets are masked in it as everywhere.
+    """
+    seen = review(plan)
+    return {
+        "config": seen.config,
+        "counts": seen.counts,
+        "drafts": [_draft_data(one, index) for index, group in enumerate(seen.groups) for one in group],
+        "groups": [_group_data(group, max_diff_lines) for group in seen.groups],
+        "troubles": [told(vars(trouble)) for trouble in seen.troubles],
+        "findings": findings_data(seen.findings),
+    }
+
+
+def _headline(seen: Review) -> str:
+    counts = seen.counts
+    drafts = f"{count(counts['drafts'], 'draft')} for {count(counts['destinations'], 'destination')}"
+    rest = [f"{counts[kind]} {kind}" for kind in ("unchanged", "blocked", "stalled", "held") if counts[kind]]
+    errors = [count(counts["errors"], "error")] if counts["errors"] else []
+    return f"Plan for {seen.config}: {', '.join([drafts if counts['drafts'] else 'nothing to draft', *rest, *errors])}"
+
+
+def _trouble(trouble: Trouble) -> str:
+    place = f" {trouble.place}" if trouble.place else ""
+    return one_line(f"{trouble.kind}{place} ({trouble.owner}): {trouble.reason}: {trouble.message}")
+
+
+def _group_text(group: Group, max_diff_lines: int) -> str:
+    lines = "\n".join([_title(group[0]), *(f"  {line}" for line in _lines(group))])
+    return "\n".join([lines, *(diff for _, diff in _diffs(group[0], max_diff_lines))])
+
+
+def _title(one: ReviewedDraft) -> str:
+    return one_line(f"{one.draft.task} {one.place} ({one.owner})")
+
+
+def _lines(group: Group) -> Iterator[str]:
+    one = group[0]
+    yield from one.changes.summary_lines(_LINES_PER_DRAFT)
+    yield from one.changes.file_lines(_LINES_PER_DRAFT)
+    yield from (f"why: {cause}" for cause in one.causes)
+    yield from (f"not to be published before: {waiting}" for waiting in one.waiting)
+    if one.held_back:
+        yield f"cannot be written now: {one.held_back}"
+    if others := [other.place for other in group[1:]]:
+        more = f" and {len(others) - _NAMED_PLACES} more" if len(others) > _NAMED_PLACES else ""
+        yield f"the same change on {len(others)} more: {', '.join(others[:_NAMED_PLACES])}{more}"
+
+
+def _diffs(one: ReviewedDraft, max_lines: int) -> Iterator[tuple[str, str]]:
+    folder = one.destination.path(one.draft.variant.place.package)
+    return file_diffs(one.draft.before, one.draft.rendered.files, folder, max_lines) if max_lines else iter(())
+
+
+def _list(title: str, lines: Iterable[str]) -> str:
+    items = [f"- {_code(line)}" for line in lines]
+    return "\n".join((f"## {title}", "", *items)) if items else ""
+
+
+def _group_markdown(group: Group, max_diff_lines: int) -> str:
+    items = [f"- {_code(line)}" for line in _lines(group)]
+    diffs = "".join(diff for _, diff in _diffs(group[0], max_diff_lines))
+    folded = ["", "<details><summary>Diff</summary>", "", _fenced(diffs), "", "</details>"] if diffs else []
+    return "\n".join([f"## {_code(_title(group[0]))}", "", *items, *folded])
+
+
+def _code(text: str) -> str:
+    """Return a code span that the text cannot end (CommonMark 6.1)."""
+    ticks = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{ticks}{pad}{text}{pad}{ticks}"
+
+
+def _fenced(diffs: str) -> str:
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", diffs)), default=0))
+    return f"{fence}diff\n{diffs}{fence}"
+
+
+def _draft_data(one: ReviewedDraft, group: int) -> dict[str, Any]:
+    place = one.draft.variant.place
+    return told({
+        "repository": place.repository, "package": place.package, "owner": one.draft.variant.owner.as_data(),
+        "task": one.draft.task, "causes": list(one.causes), "waitingFor": list(one.waiting),
+        "heldBack": one.held_back, "group": group,
+    })  # fmt: skip
+
+
+def _group_data(group: Group, max_diff_lines: int) -> dict[str, Any]:
+    diffs = [{"path": path, "diff": diff} for path, diff in _diffs(group[0], max_diff_lines)]
+    return {"packages": [one.place for one in group], "changes": _changes_data(group[0].changes), "diffs": diffs}
+
+
+def _changes_data(changes: Changes) -> dict[str, Any]:
+    objects = [
+        {
+            **vars(one.key),
+            "change": one.how,
+            "files": sorted(one.files),
+            "fields": [_field_data(field) for field in one.fields],
+        }
+        for one in changes.objects
+    ]
+    kptfiles = [
+        told(
+            {
+                "path": one.path,
+                "change": one.how,
+                "upstream": one.upstream,
+                "fields": [_field_data(f) for f in one.fields],
+            }
+        )
+        for one in changes.kptfiles
+    ]
+    files = [told({"path": one.path, "change": one.how, "was": one.was}) for one in changes.files]
+    return {"objects": objects, "kptfiles": kptfiles, "files": files}
+
+
+def _field_data(change: FieldChange) -> dict[str, Any]:
+    values = {"before": change.before, "after": change.after}
+    # whatever YAML could hold becomes what JSON can
+    return {
+        "path": change.where,
+        **{k: json.loads(json.dumps(v, default=str)) for k, v in values.items() if v is not ABSENT},
+    }

@@ -1,0 +1,141 @@
+"""The review of a plan: its drafts with what they change, equal changes told once, as values for every format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.krm.findings import Finding, errors
+from reconciler.planning.destination import Destination
+from reconciler.planning.fleet import DestinationPlan, FleetPlan
+from reconciler.planning.outcome import Blocked, Draft, Unchanged
+from reconciler.reporting.causes import cause_words, object_words
+from reconciler.reporting.changes import Changes, compare
+from reconciler.reporting.fields import ABSENT, FieldChange
+from reconciler.reporting.findings import in_order
+from reconciler.reporting.gates import waiting_for
+from reconciler.reporting.summary import all_findings
+from reconciler.reporting.tally import held_back
+
+
+@dataclass(frozen=True)
+class ReviewedDraft:
+    """One draft: what it changes, why, and what it waits for; `held_back` says why it cannot be written now."""
+
+    draft: Draft
+    destination: Destination
+    changes: Changes
+    causes: tuple[str, ...]
+    waiting: tuple[str, ...]
+    held_back: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where the package goes, `<repository>/<package>`."""
+        return str(self.draft.variant.place)
+
+    @property
+    def owner(self) -> str:
+        """Whose package it is, `Kind namespace/name`."""
+        return object_words(self.draft.variant.owner.key)
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """What is in the way: of which package, of whom, a reason and a sentence. `kind` sorts troubles for readers."""
+
+    kind: str
+    place: str
+    owner: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Review:
+    """A plan as it is told; drafts with equal changes are one group, the largest group first."""
+
+    config: str
+    groups: tuple[tuple[ReviewedDraft, ...], ...]
+    unchanged: int
+    troubles: tuple[Trouble, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def drafts(self) -> tuple[ReviewedDraft, ...]:
+        """All drafts, group by group."""
+        return tuple(one for group in self.groups for one in group)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many of what there is: drafts, the destinations they are for, and what is not well."""
+        kinds = [trouble.kind for trouble in self.troubles]
+        return {
+            "drafts": len(self.drafts),
+            "destinations": len({one.destination.key for one in self.drafts}),
+            "unchanged": self.unchanged,
+            **{kind: kinds.count(kind) for kind in ("blocked", "stalled", "held")},
+            "errors": len(errors(self.findings)),
+        }
+
+
+def review(plan: FleetPlan) -> Review:
+    """Return the plan as it is told to people."""
+    drafts = [one for destination in plan.destinations for one in _drafts(destination)]
+    unchanged = sum(isinstance(outcome, Unchanged) for _, outcome in plan.outcomes())
+    return Review(plan.config, _groups(drafts), unchanged, tuple(_troubles(plan)), tuple(in_order(all_findings(plan))))
+
+
+def _drafts(plan: DestinationPlan) -> Iterator[ReviewedDraft]:
+    reasons = held_back(plan)
+    for draft in plan.outcomes:
+        if isinstance(draft, Draft):
+            changes = compare(draft.before, draft.rendered.files)
+            causes, waiting = cause_words(draft, plan.destination), waiting_for(draft.rendered)
+            reason = reasons.get(draft.variant.place.package, "")
+            yield ReviewedDraft(draft, plan.destination, changes, causes, waiting, reason)
+
+
+def _groups(drafts: list[ReviewedDraft]) -> tuple[tuple[ReviewedDraft, ...], ...]:
+    groups: dict[str, list[ReviewedDraft]] = {}
+    for one in sorted(drafts, key=lambda one: one.draft.variant.place):
+        groups.setdefault(_sameness(one), []).append(one)
+    # sorting is stable: among equally large groups the one with the first place stays first
+    return tuple(tuple(group) for group in sorted(groups.values(), key=len, reverse=True))
+
+
+def _sameness(one: ReviewedDraft) -> str:
+    """Return a text that is equal for equal changes; which PackageVariant put a function in is no difference."""
+    changes = one.changes
+    told = [
+        one.draft.task,
+        [[*vars(change.key).values(), change.how, change.digest] for change in changes.objects],
+        [[kptfile.path, kptfile.upstream, *map(_field, kptfile.fields)] for kptfile in changes.kptfiles],
+        [[*vars(file).values()] for file in changes.files],
+        one.waiting,
+        one.held_back,
+    ]
+    text = json.dumps(told, default=str)
+    return text.replace(f"PackageVariant.{one.draft.variant.owner.key.name}.", "PackageVariant.*.")
+
+
+def _field(change: FieldChange) -> list[Any]:
+    return [change.where, *([] if value is ABSENT else [value] for value in (change.before, change.after))]
+
+
+def _troubles(plan: FleetPlan) -> Iterator[Trouble]:
+    for _, outcome in plan.outcomes():
+        if isinstance(outcome, Blocked):
+            ready = next((one for one in outcome.conditions if one.type == "Ready"), outcome.conditions[-1])
+            owner = object_words(outcome.variant.owner.key)
+            yield Trouble("blocked", str(outcome.variant.place), owner, ready.reason, ready.message)
+    for stalled in plan.room.stalled:
+        condition = next((one for one in stalled.conditions if one.type == "Stalled"), stalled.conditions[-1])
+        place = str(stalled.place) if stalled.place else ""
+        yield Trouble("stalled", place, object_words(stalled.owner.key), condition.reason, condition.message)
+    for destination in plan.destinations:
+        for held in destination.held:
+            place, owner = f"{destination.destination.name}/{held.package}", object_words(held.record.owner.key)
+            yield Trouble("held", place, owner, held.finding.code, held.finding.message)

@@ -1,0 +1,89 @@
+"""Secrets: what of an object nobody may read in a message, a status or a diff (design 10.29)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from reconciler.snapshot.trace import ABSENT, Trace
+
+MASK = "*****"
+_ANNOTATIONS = ("metadata", "annotations")
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_VALUES = ("data", "stringData")
+_WRITTEN_SECRET = re.compile(r"""kind["']?\s*:\s*["']?Secret\b""")
+
+
+def is_secret(data: object) -> bool:
+    """Tell whether the data is a core Secret."""
+    return isinstance(data, Mapping) and data.get("kind") == "Secret" and "/" not in str(data.get("apiVersion", ""))
+
+
+def is_secret_path(path: tuple[str, ...]) -> bool:
+    """Tell whether a field of a Secret holds its values: data, stringData, or kubectl's copy of them.
+
+    The annotations as a whole count, too: when they come or go together, the copy may be among them.
+    """
+    return path[0] in _VALUES or path[-1] == _LAST_APPLIED or path == _ANNOTATIONS
+
+
+def holds_secret(data: object) -> bool:
+    """Tell whether the data is a Secret or holds one, as an item of a List or as the text of a manifest."""
+    if isinstance(data, str):
+        return writes_secret(data)
+    if isinstance(data, Mapping):
+        return is_secret(data) or any(map(holds_secret, data.values()))
+    return isinstance(data, list) and any(map(holds_secret, data))
+
+
+def writes_secret(text: str) -> bool:
+    """Tell whether a text that is not read as data may be the manifest of a Secret."""
+    return _WRITTEN_SECRET.search(text) is not None
+
+
+def mask(data: Any, other: Any = None, *, compared: bool = False) -> Any:
+    """Return the data with the values of every Secret in it masked.
+
+    `compared`: what differs from `other`, the same data at another time, is said to be changed.
+    """
+    if isinstance(data, str):
+        return _star(data, other, compared) if writes_secret(data) else data
+    if isinstance(data, list):
+        items = other if isinstance(other, list) else []
+        return [mask(one, _item(items, index), compared=compared) for index, one in enumerate(data)]
+    if not isinstance(data, Mapping):
+        return data
+    known = other if isinstance(other, Mapping) else {}
+    hide = _mask_secret if is_secret(data) else _mask_inside
+    return {key: hide(key, value, known.get(key), compared) for key, value in data.items()}
+
+
+def mask_trace(trace: Trace) -> dict[str, str]:
+    """Return the trace without hashes of Secrets: the hash of a short value tells the value."""
+    return {
+        question: MASK if question.startswith("object v1 Secret ") and answer != ABSENT else answer
+        for question, answer in trace.items()
+    }
+
+
+def _mask_inside(_key: str, value: Any, other: Any, compared: bool) -> Any:
+    return mask(value, other, compared=compared)
+
+
+def _mask_secret(key: str, value: Any, other: Any, compared: bool) -> Any:
+    known = other if isinstance(other, Mapping) else {}
+    if key in _VALUES and isinstance(value, Mapping):
+        return {name: _star(one, known.get(name), compared) for name, one in value.items()}
+    if key == "metadata" and isinstance(value, Mapping) and isinstance(value.get("annotations"), Mapping):
+        shown = {name: MASK if name == _LAST_APPLIED else one for name, one in value["annotations"].items()}
+        return {**value, "annotations": shown}
+    return _star(value, other, compared) if key in _VALUES else value
+
+
+def _star(value: object, other: object, compared: bool) -> str:
+    return f"{MASK} (changed)" if compared and other is not None and value != other else MASK
+
+
+def _item(items: list[Any], index: int) -> Any:
+    return items[index] if index < len(items) else None

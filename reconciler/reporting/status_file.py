@@ -1,0 +1,99 @@
+"""Status files: what stands beside a package on its branch and says what made it (design 3, 10.28).
+
+The order of the fields is fixed; what is empty or unknown is left out, so that every line says something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from reconciler.krm.findings import Finding, Severity
+from reconciler.krm.yaml import emit
+from reconciler.planning.destination import Destination
+from reconciler.planning.outcome import Draft, Rendered
+from reconciler.reporting.inputs import inputs_digest
+from reconciler.reporting.kptfile_changes import kptfile_lock
+from reconciler.reporting.secrets import MASK
+from reconciler.snapshot.trace import ABSENT, Trace
+
+API_VERSION = "reconciler.dev/v1alpha1"
+KIND = "PackageStatus"
+_ANNOTATIONS = {"config.kubernetes.io/local-config": "true", "argocd.argoproj.io/hook": "Skip"}
+
+
+def status_file(draft: Draft, destination: Destination, config: str) -> bytes:
+    """Return the PackageStatus of a draft; `config` is the config commit, or `tree:<id>`.
+
+    Equal drafts give equal bytes: there is no time in it, and nothing of the engine.
+    """
+    package = draft.variant.place.package
+    document = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": package.replace("/", "."), "annotations": _ANNOTATIONS},
+        "status": told(_status(draft, destination, config)),
+    }
+    return emit(document).encode()
+
+
+def told(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that say something: without None, empty texts, lists and mappings."""
+    return {name: value for name, value in fields.items() if value not in (None, "", (), [], {})}
+
+
+def _status(draft: Draft, destination: Destination, config: str) -> dict[str, Any]:
+    rendered, trace = draft.rendered, draft.record.trace
+    return {
+        "repository": destination.name,
+        "package": draft.variant.place.package,
+        "owner": draft.variant.owner.as_data(),
+        "task": draft.task,
+        "upstream": told({"from": _from(draft), "to": draft.variant.upstream.as_data()}),
+        "trees": {"base": draft.base, "merged": draft.merged, "rendered": rendered.files.id},
+        "inputs": told({"config": config, "digest": inputs_digest(trace), "objects": _objects(rendered, trace)}),
+        "conditions": [condition.as_data() for condition in rendered.conditions],
+        "readinessGates": _gates(rendered),
+        "injected": [_injected(one.as_data()) for one in rendered.injected],
+        "results": [dict(result) for result in rendered.results],
+        "warnings": list(_warnings(rendered.findings)),
+    }
+
+
+def _from(draft: Draft) -> dict[str, Any]:
+    # the lock of what the draft replaces; a Kptfile names no tree
+    lock = kptfile_lock(draft.before)
+    return told({name: lock.get(name) for name in ("repo", "directory", "ref", "commit")})
+
+
+def _objects(rendered: Rendered, trace: Trace) -> list[dict[str, Any]]:
+    files = {(one.kind, one.namespace, one.name): one.source_file for one in rendered.injected}
+    found = []
+    for question, answer in sorted(trace.items()):
+        match question.split(" "):
+            case ["object", _, kind, namespace, name] if answer != ABSENT:
+                file = files.get((kind, namespace, name))
+                hashed = MASK if kind == "Secret" else answer
+                found.append(told({"kind": kind, "namespace": namespace, "name": name, "file": file, "hash": hashed}))
+            case _:
+                pass
+    return found
+
+
+def _injected(data: dict[str, str]) -> dict[str, str]:
+    return told({**data, "hash": MASK} if data["object"].startswith("Secret/") else data)
+
+
+def _gates(rendered: Rendered) -> list[dict[str, Any]]:
+    unmet = rendered.unmet_gates
+    return [{"conditionType": gate, "met": gate not in unmet} for gate in rendered.gates]
+
+
+def _warnings(findings: Iterable[Finding]) -> Iterable[dict[str, Any]]:
+    for finding in findings:
+        if finding.severity is not Severity.ERROR:
+            where = finding.where
+            yield told({
+                "code": finding.code, "severity": finding.severity.value, "message": finding.message,
+                "object": where.object, "file": where.file, "pointer": where.pointer,
+            })  # fmt: skip
