@@ -135,4 +135,10 @@ class Fields:
 
 def shown(value: object) -> str:
     """Return a value as the messages quote it: compact JSON with sorted keys."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+    return json.dumps(_with_text_keys(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+
+
+def _with_text_keys(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {str(key): _with_text_keys(item) for key, item in value.items()}
+    return [_with_text_keys(item) for item in value] if isinstance(value, list | tuple) else value
