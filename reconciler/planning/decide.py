@@ -62,6 +62,7 @@ class Question:
 
 def decide(question: Question, catalog: Catalog, sources: Sources, render: Render) -> Outcome:
     """Return what to do about one package; renders only when the trace or the branches say so."""
+    question = _at_known_commit(question)
     record = question.mine
     if (record is None or not record.owned) and (refusal := _refuse(question)):
         return refusal
@@ -73,30 +74,42 @@ def decide(question: Question, catalog: Catalog, sources: Sources, render: Rende
     return _render(question, moved, sources, render)
 
 
+def _at_known_commit(question: Question) -> Question:
+    """A branch head that moved without changing the package is no update: the lock stays where it was (porch 14.1)."""
+    upstream, record = question.variant.upstream, question.record
+    known = record.outcome.get("upstream", {}) if record else {}
+    if (known.get("ref"), known.get("tree")) != (upstream.ref, upstream.tree):
+        return question
+    upstream = replace(upstream, commit=known["commit"], committer_seconds=known["seconds"])
+    return replace(question, variant=replace(question.variant, upstream=upstream))
+
+
 def _settled(question: Question, record: PackageRecord) -> Outcome | None:
     """What is known without rendering: nothing asked has changed, and the branches hold what was wanted."""
     if record.outcome.get("kind") == "blocked":
         return _blocked_before(question, record) if record.seen == question.seen else None
     if record.wanted is None:
         return None
-    return _compare(question.variant, record, question.seen, record.wanted, record.review)
+    warnings = tuple(read_finding(one) for one in record.outcome.get("findings", ()))
+    return _compare(question, record, warnings, rendered=False)
 
 
-def _compare(
-    variant: Variant, record: PackageRecord, seen: Seen, wanted: TreeId, review: str, rendered: bool = False
-) -> Unchanged | None:
-    """Return Unchanged when a branch or the draft holds what is wanted, or people declined it."""
-    ours, put = record.ours, record.put
-    if ours and seen.published and (ours.rendered, ours.review) == (wanted, review):
-        why = "published" if seen.published == wanted else "published with edits"
-        return Unchanged(variant, record, why, withdraw=put is not None, was_rendered=rendered)
-    if put and (put.rendered, put.review) == (wanted, review):
-        return Unchanged(variant, record, "drafted", was_rendered=rendered)
-    if wanted in record.declined:
-        return Unchanged(variant, record, "declined", was_rendered=rendered)
-    if record.owned and not ours and seen.published == wanted:
-        return Unchanged(variant, record, "adopted", was_rendered=rendered)
-    return None
+def _compare(question: Question, record: PackageRecord, findings: tuple[Finding, ...], rendered: bool) -> Unchanged | None:
+    """Return Unchanged when a branch or the draft holds what the record says is wanted, or people declined it."""
+    ours, put, published = record.ours, record.put, question.seen.published
+    wanted = (record.wanted, record.review)
+    withdraw = put is not None and not question.seen.frozen
+    if ours and published and (ours.rendered, ours.review) == wanted:
+        why = "published" if published == record.wanted else "published with edits"
+    elif put and (put.rendered, put.review) == wanted:
+        why, withdraw = "drafted", False
+    elif record.wanted in record.declined:
+        why, withdraw = "declined", False
+    elif record.owned and not ours and published == record.wanted:
+        why = "adopted"
+    else:
+        return None
+    return Unchanged(question.variant, record, why, withdraw, rendered, findings)
 
 
 def _refuse(question: Question) -> Blocked | None:
@@ -128,8 +141,8 @@ def _render(question: Question, moved: tuple[str, ...], sources: Sources, render
     record = replace(
         record, owner=variant.owner, owned=True, trace=trace, wanted=rendered.files.id, review=rendered.review
     )
-    if unchanged := _compare(variant, record, seen, rendered.files.id, rendered.review, rendered=True):
-        return replace(unchanged, findings=rendered.findings)
+    if unchanged := _compare(question, record, rendered.findings, rendered=True):
+        return unchanged
     if seen.frozen:
         return _waiting(question, trace)
     if edited := edited_places(record, seen):

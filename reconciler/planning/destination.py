@@ -11,10 +11,14 @@ from reconciler.krm.identity import ObjectKey
 
 @dataclass(frozen=True)
 class Destination:
-    """One Repository that receives packages. `directory` is "" or ends without a slash; `url` names a remote."""
+    """One Repository that receives packages. `directory` is "" or ends without a slash.
+
+    `url` names the remote, `url_text` is what people wrote, without credentials.
+    """
 
     key: ObjectKey
     url: str
+    url_text: str
     branch: str
     directory: str
     deployment: bool

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reconciler.krm.findings import Finding
 from reconciler.planning.branches import Layout
 from reconciler.planning.destination import Destination
-from reconciler.planning.outcome import Held, Outcome
+from reconciler.planning.outcome import Blocked, Draft, Held, Outcome, Unchanged
 from reconciler.planning.standing import Heads
 from reconciler.planning.state import DestinationState
 from reconciler.rules.variant import RoomResult
@@ -49,3 +49,23 @@ class FleetPlan:
         """Yield every package's outcome with its destination."""
         for plan in self.destinations:
             yield from ((plan.destination, outcome) for outcome in plan.outcomes)
+
+    def all_findings(self) -> tuple[Finding, ...]:
+        """Return everything that was found, about files, objects, destinations and packages, each once."""
+        found = [*self.findings]
+        for stalled in self.room.stalled:
+            found += stalled.findings
+        for plan in self.destinations:
+            found += plan.findings
+            found += (held.finding for held in plan.held)
+        for _, outcome in self.outcomes():
+            found += _of(outcome)
+        return tuple(dict.fromkeys(found))
+
+
+def _of(outcome: Outcome) -> tuple[Finding, ...]:
+    match outcome:
+        case Draft():
+            return outcome.rendered.findings
+        case Unchanged() | Blocked():
+            return outcome.findings

@@ -38,9 +38,13 @@ class Repository(Protocol):
 
 @dataclass(frozen=True)
 class Heads:
-    """The heads of one destination as this pass fetched them."""
+    """The heads of one destination as this pass fetched them; drafts and proposals by draft branch name.
+
+    `absent`: the cluster branch does not exist, and `branch` is the root commit that it would be created at.
+    """
 
     branch: CommitId | None = None
+    absent: bool = False
     drafts: Mapping[str, CommitId] = field(default_factory=dict)
     proposed: Mapping[str, CommitId] = field(default_factory=dict)
 

@@ -44,12 +44,13 @@ class Place:
 class Upstream:
     """A resolved upstream package: what its lock will say, and the tree that is its content.
 
-    `repo` is the text for Kptfiles (no credentials), `repository` the Repository's name, `directory` has no
-    leading slash, `ref` is a tag name, a branch name or a commit.
+    `url` names the remote to read from, `repo` is the text for Kptfiles (no credentials), `repository` the
+    Repository's name, `directory` has no leading slash, `ref` is a tag name, a branch name or a commit.
     """
 
     namespace: str
     repository: str
+    url: str
     repo: str
     directory: str
     package: str
@@ -111,6 +112,8 @@ DeletionPolicy = Literal["delete", "orphan"]
 class Variant:
     """One package that should exist at one place, ready to be rendered.
 
+    `deployment`: the place is a deployment repository, so that the package gets a context (porch 8.1).
+
     `facts` are what the output depends on besides what the mutation looks up: each name says what it is, so
     that a change of it can be named as the cause of a draft.
     """
@@ -120,6 +123,7 @@ class Variant:
     upstream: Upstream
     mutation: Mutation
     facts: Mapping[str, str]
+    deployment: bool = True
     adoption: AdoptionPolicy = "adoptNone"
     deletion: DeletionPolicy = "delete"
     labels: Mapping[str, str] = field(default_factory=dict)

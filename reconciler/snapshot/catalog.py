@@ -120,15 +120,23 @@ class Catalog:
 
 
 def read_catalog(
-    files: FileTree, memory: ParseMemory | None = None, limits: YamlLimits = DEFAULT_LIMITS
+    files: FileTree,
+    memory: ParseMemory | None = None,
+    limits: YamlLimits = DEFAULT_LIMITS,
+    unread: Mapping[str, str] | None = None,
 ) -> Catalog:
     """Read every object of a config tree; parsing is remembered by blob id in `memory` (design 4.3, 10.4).
 
-    A file that cannot be parsed is in the catalog as unreadable, and is an error finding.
+    A file that cannot be parsed, or is named in `unread` with the reason why it could not even be read, is in
+    the catalog as unreadable, with an error finding.
     """
     memory = {} if memory is None else memory
     found: dict[ObjectKey, list[ConfigObject]] = {}
-    unreadable: list[Unreadable] = []
+    unreadable = [
+        Unreadable(path, Finding("FileUnreadable", f"{path}: {why}", Where(path)))
+        for path, why in sorted((unread or {}).items())
+        if is_config_path(path)
+    ]
     findings: list[Finding] = []
     for path, file in _config_files(files):
         parsed = _parse(file, memory, limits)
@@ -151,9 +159,14 @@ def read_catalog(
 def _config_files(files: FileTree) -> Iterator[tuple[str, File]]:
     ignored = _ignored(files)
     for path, file in files.items():
-        hidden = any(segment.startswith(".") for segment in path.split("/"))
-        if path.endswith((".yaml", ".yml", ".json")) and not hidden and not ignored(path):
+        if is_config_path(path) and not ignored(path):
             yield path, file
+
+
+def is_config_path(path: str) -> bool:
+    """Return whether a file of this path is read as config: YAML or JSON, and not hidden (design 10.4)."""
+    hidden = any(segment.startswith(".") for segment in path.split("/"))
+    return path.endswith((".yaml", ".yml", ".json")) and not hidden
 
 
 def _ignored(files: FileTree) -> Any:

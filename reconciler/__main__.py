@@ -1,0 +1,16 @@
+"""The program: `reconciler …`, or `python -m reconciler …`."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line and exit with its status."""
+    from reconciler.cli.entry import run
+
+    sys.exit(run(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

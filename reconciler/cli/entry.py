@@ -1,0 +1,78 @@
+"""The entry: commands by name, imported when used, and what each way to end means as an exit status (design 10.25)."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+import click
+
+from reconciler import __version__
+from reconciler.cli.exits import CANNOT_RUN, OUR_BUG, CannotRunError
+
+COMMANDS = {
+    "demo": "Build a small world, run the main job on it, show what came out.",
+    "run": "Serve: reconcile again and again until told to stop.",
+    "sync": "Reconcile once, and push.",
+    "plan": "Show what a sync would do; nothing is pushed.",
+    "render": "Write what the draft branches would hold to a folder.",
+    "validate": "List every finding in the config.",
+    "status": "Show what stands: the status branch in a few lines.",
+}
+
+
+class _Commands(click.Group):
+    """Commands that are imported when they are called: `--help` stays fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(importlib.import_module(f"reconciler.cli.{cmd_name}"), "command")
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="reconciler")
+def commands() -> None:
+    """Compute every cluster's package variants as drafts on its branch; Git is the only database."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit status; only a bug of ours shows a stack trace."""
+    try:
+        return _run(arguments)
+    except BrokenPipeError:
+        # whoever read our output has gone; nothing more can be said to anybody
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except (KeyboardInterrupt, click.Abort):
+        return 128 + signal.SIGINT
+    except Exception:  # noqa: BLE001 - the last stop: our own mistakes are told apart from the user's
+        import traceback
+
+        traceback.print_exc()
+        click.echo("reconciler: this is a bug of ours; please report it with the lines above", err=True)
+        return OUR_BUG
+
+
+def _run(arguments: Sequence[str]) -> int:
+    try:
+        result = commands.main(list(arguments), prog_name="reconciler", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return CANNOT_RUN
+    except CannotRunError as error:
+        click.echo(f"reconciler: {error}", err=True)
+        return CANNOT_RUN
+    return result if isinstance(result, int) else 0

@@ -1,0 +1,60 @@
+"""`reconciler run`: the daemon."""
+
+from __future__ import annotations
+
+import click
+import structlog
+
+from reconciler.cli.exits import told_plainly
+from reconciler.cli.shared import (
+    cache_option,
+    config_argument,
+    config_of,
+    fleet_option,
+    read_settings,
+    set_up_logs,
+    settings_option,
+)
+from reconciler.daemon.passes import Passes
+from reconciler.daemon.service import Rhythm, UnusableSettings, Work, serve, signals_as
+from reconciler.daemon.wakeups import Wakeups
+from reconciler.gitio.errors import GitError
+from reconciler.settings import Settings, SettingsError
+from reconciler.wiring import NoStatusPlaceError, build_parts, build_push
+
+log = structlog.get_logger("reconciler")
+
+
+@click.command("run")
+@config_argument(required=False)
+@fleet_option
+@settings_option
+@cache_option
+def command(config: str | None, fleet: str | None, settings_file: str | None, cache: str | None) -> int:
+    """Serve until TERM: poll with jitter, watch local folders; HUP reads the settings anew, USR1 reconciles now."""
+
+    def settings() -> Settings:
+        return read_settings(settings_file, config=config, fleet=fleet, cache=cache)
+
+    def build() -> Work:
+        try:
+            return _work(settings())
+        except (SettingsError, NoStatusPlaceError, GitError) as error:
+            raise UnusableSettings(str(error)) from error
+
+    with told_plainly():
+        # the first time round, what is wrong ends the command; later the service goes on as it was
+        _work(settings())
+    wakeups = Wakeups()
+    with signals_as(wakeups) as stops:
+        serve(build, wakeups)
+    return 128 + stops[0]
+
+
+def _work(settings: Settings) -> Work:
+    set_up_logs(settings, service=True)
+    publisher = build_push(settings, config_of(settings))
+    parts = build_parts(settings, config_of(settings))
+    passes = Passes(parts.source, parts.remotes, parts.tools, publisher)
+    rhythm = Rhythm(settings.poll_seconds, settings.poll_jitter_percent, settings.max_backoff_seconds)
+    return Work(passes.run, parts.backoff.forgive, rhythm, parts.folders)

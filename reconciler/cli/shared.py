@@ -1,0 +1,84 @@
+"""What commands share: their common options, the settings they lead to, progress and logs."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import structlog
+
+from reconciler.settings import Settings, load_settings
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+settings_option = click.option("--settings", "settings_file", metavar="FILE", help="Settings; default: ./reconciler.yaml.")
+fleet_option = click.option("--fleet", metavar="URL", help="The fleet repository, in place of fleet.url.")
+cache_option = click.option("--cache", metavar="DIR", help="Where mirrors are kept, in place of the setting cache.")
+
+
+def config_argument(required: bool) -> Callable[[Command], Command]:
+    """Return the argument CONFIG: a Git URL, a bare repository or a plain folder."""
+    return click.argument("config", metavar="CONFIG" if required else "[CONFIG]", required=required, default=None)
+
+
+def read_settings(
+    settings_file: str | None, *, config: str | None = None, fleet: str | None = None, cache: str | None = None
+) -> Settings:
+    """Return the settings with what the command line says on top. Raises SettingsError."""
+    settings = load_settings(settings_file, os.environ, Path.cwd())
+    groups: dict[str, Any] = {}
+    if config is not None:
+        groups["config"] = settings.config.model_copy(update={"url": config})
+    if fleet is not None:
+        groups["fleet"] = settings.fleet.model_copy(update={"url": fleet})
+    if cache is not None:
+        groups["cache"] = cache
+    return settings.model_copy(update=groups)
+
+
+def config_of(settings: Settings) -> str:
+    """Return where the config is; a usage error when nobody says."""
+    if not settings.config.url:
+        raise click.UsageError("CONFIG is missing: give it as an argument, or set config.url")
+    return settings.config.url
+
+
+def set_up_logs(settings: Settings, *, service: bool) -> None:
+    """Send events to standard error: JSON lines in service, readable on a terminal."""
+    as_json = settings.log.format == "json" or (settings.log.format == "auto" and service and not sys.stderr.isatty())
+    level = settings.log.level if service else "warning"
+    shape: list[Any] = [structlog.stdlib.add_log_level] if as_json else [structlog.processors.add_log_level]
+    end = structlog.processors.JSONRenderer(sort_keys=True) if as_json else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    structlog.configure(
+        processors=[*shape, structlog.processors.TimeStamper(fmt="iso", utc=True), structlog.processors.format_exc_info, end],
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Show how far a pass is: a bar on a terminal, nothing elsewhere; it appears after a second."""
+    if not sys.stderr.isatty():
+        yield lambda stage, done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        tasks: dict[str, Any] = {}
+
+        def show(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bar.add_task(stage, total=total)
+            bar.update(tasks[stage], completed=done, total=total)
+
+        yield show

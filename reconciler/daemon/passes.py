@@ -1,0 +1,43 @@
+"""Passes of the service: equal heads end a pass at once, and each pass is one event (design 4.2)."""
+
+from __future__ import annotations
+
+import structlog
+
+from reconciler.daemon.reconcile import (
+    ConfigSource,
+    Publisher,
+    Tools,
+    decide_and_publish,
+    gather,
+    tally,
+)
+from reconciler.daemon.remotes import Remotes
+
+log = structlog.get_logger("reconciler")
+
+
+class Passes:
+    """Runs passes over one config, and remembers the heads that the last clean one left."""
+
+    def __init__(self, source: ConfigSource, remotes: Remotes, tools: Tools, publisher: Publisher) -> None:
+        self._source = source
+        self._remotes = remotes
+        self._tools = tools
+        self._publisher = publisher
+        self._settled = ("", "")
+
+    def run(self) -> bool:
+        """Run one pass; return whether the world let it finish. Raises GitError when the config cannot be read."""
+        with self._remotes as remotes:
+            found = gather(self._source, remotes, self._tools)
+            if (found.snapshot.id, found.heads) == self._settled:
+                log.debug("pass_unchanged", config=found.snapshot.id)
+                return True
+            report = decide_and_publish(found, remotes, self._tools, self._publisher)
+            clean = report.clean and self._publisher.done
+            self._settled = (found.snapshot.id, remotes.digest()) if clean else ("", "")
+        for finding in report.plan.all_findings():
+            log.info("finding", code=finding.code, severity=finding.severity.value, message=finding.message, where=str(finding.where))
+        log.info("pass_finished", config=report.plan.config, clean=clean, **tally(report))
+        return clean

@@ -1,0 +1,182 @@
+"""Publishing: plans become commits in the mirrors first, and refs of the remotes last (tenet 3, git.md 4.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from reconciler.daemon.remotes import Remote
+from reconciler.gitio.mirror import Mirror
+from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, PushUnit, RefUpdate, Refused
+from reconciler.gitio.writer import Change, Drop, Graft, NewCommit, Put
+from reconciler.planning.branches import End, Grow, Step
+from reconciler.planning.destination import Destination
+from reconciler.planning.fleet import DestinationPlan
+from reconciler.planning.plan import grows
+from reconciler.planning.state import DestinationState, DraftBranch, write_state
+from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.objects import CommitId, TreeId
+
+# git.md: a state commit's id is a function of its content alone, so its date is a constant (2000-01-01)
+STATE_SECONDS = 946_684_800
+HEADS = "refs/heads/"
+
+
+@dataclass(frozen=True)
+class Written:
+    """A destination's plan with its commits in the mirror: the heads of its draft branches, and its state."""
+
+    plan: DestinationPlan
+    heads: Mapping[str, CommitId] = field(default_factory=dict)
+    state: DestinationState | None = None
+    state_commit: CommitId | None = None
+
+    @property
+    def name(self) -> str:
+        """The destination's name; also the name of its push unit."""
+        return self.plan.destination.name
+
+
+def write_plans(
+    remote: Remote, plans: Sequence[DestinationPlan], config_seconds: int, source_of: Mapping[TreeId, FileTree]
+) -> list[Written]:
+    """Write the drafts of one remote's destinations, then their states; no ref moves.
+
+    `source_of` holds the contents of the trees that states name and that are in no commit of this remote.
+    """
+    if any(plan.heads.absent and grows(plan) for plan in plans):
+        remote.mirror.root_commit()
+    heads = _write_drafts(remote, plans, config_seconds)
+    changed = [plan for plan in plans if _with_heads(plan, heads[plan.destination.name]) != plan.before]
+    _write_sources(remote.mirror, changed, source_of)
+    states = {plan.destination.name: _with_heads(plan, heads[plan.destination.name]) for plan in changed}
+    commits = remote.mirror.write([_state_commit(states[plan.destination.name]) for plan in changed])
+    written = {
+        plan.destination.name: Written(plan, heads[plan.destination.name], states[plan.destination.name], commit)
+        for plan, commit in zip(changed, commits, strict=True)
+    }
+    return [written.get(plan.destination.name, Written(plan, heads[plan.destination.name])) for plan in plans]
+
+
+def _write_drafts(
+    remote: Remote, plans: Iterable[DestinationPlan], config_seconds: int
+) -> dict[str, dict[str, CommitId]]:
+    commits: list[NewCommit] = []
+    last: dict[tuple[str, str], int] = {}
+    for plan in plans:
+        for grow in grows(plan):
+            commits += _chain(remote, plan.destination, grow, len(commits), config_seconds)
+            last[plan.destination.name, grow.branch] = len(commits) - 1
+    ids = remote.mirror.write(commits)
+    heads: dict[str, dict[str, CommitId]] = {plan.destination.name: {} for plan in plans}
+    for (name, branch), index in last.items():
+        heads[name][branch] = ids[index]
+    return heads
+
+
+def _chain(
+    remote: Remote, destination: Destination, grow: Grow, first: int, config_seconds: int
+) -> Iterator[NewCommit]:
+    parent: CommitId | int = grow.start
+    seconds = max(remote.commit(grow.start).seconds, config_seconds)
+    for index, step in enumerate(grow.steps):
+        seconds = max(seconds, step.seconds)
+        yield NewCommit((parent,), tuple(_changes(remote, destination, step)), step.message, seconds)
+        parent = first + index
+
+
+def _changes(remote: Remote, destination: Destination, step: Step) -> Iterator[Change]:
+    path, status = destination.path(step.package), destination.status_path(step.package)
+    match step.content:
+        case FileTree():
+            yield Drop(path)
+            yield from (Put(f"{path}/{name}", file.data, file.mode) for name, file in step.content.items())
+        case None:
+            yield Drop(path)
+        case tree:
+            yield Graft(path, tree)
+    match step.status:
+        case None:
+            yield Drop(status)
+        case bytes():
+            yield Put(status, step.status)
+        case blob:
+            yield Put(status, remote.blob(blob))
+
+
+def _with_heads(plan: DestinationPlan, heads: Mapping[str, CommitId]) -> DestinationState:
+    drafts = dict(plan.after.drafts)
+    for grow in grows(plan):
+        drafts[grow.branch] = DraftBranch(heads[grow.branch], grow.base)
+    return DestinationState(
+        plan.after.url, plan.after.branch, plan.after.directory, plan.after.seen, drafts, plan.after.packages
+    )
+
+
+def _write_sources(mirror: Mirror, plans: Iterable[DestinationPlan], source_of: Mapping[TreeId, FileTree]) -> None:
+    # a source that fans out to a fleet is written once; every state only names it
+    new = {tree for plan in plans for tree in plan.after.trees() - plan.before.trees() if tree in source_of}
+    contents = [source_of[tree] for tree in sorted(new)]
+    mirror.write([NewCommit((), tuple(_puts(files)), "source", STATE_SECONDS, fresh=True) for files in contents])
+
+
+def _puts(files: FileTree) -> Iterator[Put]:
+    return (Put(path, file.data, file.mode) for path, file in files.items())
+
+
+def _state_commit(state: DestinationState) -> NewCommit:
+    files = tuple(Put(path, content) for path, content in sorted(write_state(state).items()))
+    trees = tuple(Graft(f"trees/{tree}", tree) for tree in sorted(state.trees()))
+    return NewCommit((), (*files, *trees), "State of a destination", STATE_SECONDS, fresh=True)
+
+
+def push_all(mirror: Mirror, written: Sequence[Written], state_ref: str) -> dict[str, Outcome]:
+    """Push one remote's destinations: new cluster branches in a push of their own, then drafts with their states."""
+    outcomes: dict[str, Outcome] = {}
+    new = [one for one in written if one.plan.heads.absent and grows(one.plan)]
+    if new:
+        root = mirror.root_commit()
+        first = mirror.push([PushUnit(one.name, (_branch_update(one.plan.destination, root),)) for one in new])
+        outcomes = {one.name: first[one.name] for one in new if not isinstance(first[one.name], Done)}
+    refs = mirror.refs()
+    units = [unit for one in written if one.name not in outcomes and (unit := _unit(refs, one, state_ref)).updates]
+    if units:
+        report = mirror.push(units)
+        outcomes |= {unit.name: report[unit.name] for unit in units}
+    return {one.name: outcomes.get(one.name, Done()) for one in written}
+
+
+def _branch_update(destination: Destination, root: CommitId) -> RefUpdate:
+    return RefUpdate(HEADS + destination.branch, root, None)
+
+
+def _unit(refs: Mapping[str, CommitId], one: Written, state_ref: str) -> PushUnit:
+    plan = one.plan
+    updates = [RefUpdate(HEADS + grow.branch, one.heads[grow.branch], grow.old) for grow in grows(plan)]
+    for layout in plan.layouts:
+        if isinstance(layout, End):
+            updates.append(RefUpdate(HEADS + layout.branch, None, layout.old))
+            if layout.branch in plan.heads.proposed:
+                updates.append(RefUpdate(proposed_ref(layout.branch), None, plan.heads.proposed[layout.branch]))
+    if one.state_commit:
+        ref = state_ref.format(repository=one.name)
+        updates.append(RefUpdate(ref, one.state_commit, refs.get(ref)))
+    return PushUnit(one.name, tuple(updates))
+
+
+def proposed_ref(draft: str) -> str:
+    """Return the ref that proposes a draft branch: `proposed/` in place of `drafts/` (git.md 3)."""
+    return f"{HEADS}proposed/{draft.removeprefix('drafts/')}"
+
+
+def describe(outcome: Outcome) -> str:
+    """Return what became of a push, in words."""
+    match outcome:
+        case Done():
+            return "done"
+        case Lost(ref):
+            return f"another writer moved {ref}"
+        case Refused(words):
+            return f"the host refused the push: {words}"
+        case Failed(error):
+            return f"{error.message} (next step: {error.next_step})"

@@ -1,0 +1,170 @@
+"""What becomes of a plan: pushed to the remotes, kept to be shown, or written to a folder."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import structlog
+
+from reconciler.daemon.publish import HEADS, Written, describe, push_all
+from reconciler.daemon.remotes import Remote, Remotes
+from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, PushUnit, RefUpdate
+from reconciler.gitio.writer import Drop, NewCommit, Put
+from reconciler.planning.branches import End, Grow
+from reconciler.planning.fleet import FleetPlan
+from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.objects import CommitId
+
+log = structlog.get_logger("reconciler")
+MOST_TRIES = 5
+StatusFiles = Callable[[FleetPlan, Mapping[str, bytes]], Mapping[str, bytes]]
+
+
+class Push:
+    """Pushes every destination, and the status branch last."""
+
+    def __init__(self, state_ref: str, status_url: str, status_branch: str, status_files: StatusFiles, message: Callable[[Mapping[str, bytes]], str]) -> None:
+        self._state_ref = state_ref
+        self._status_url = status_url
+        self._status_ref = HEADS + status_branch
+        self._status_files = status_files
+        self._message = message
+        self.status_outcome: Outcome = Done()
+
+    @property
+    def done(self) -> bool:
+        """Whether the status of the last pass was written."""
+        return isinstance(self.status_outcome, Done)
+
+    def publish(self, remote: Remote, written: Sequence[Written]) -> Mapping[str, Outcome]:
+        """Push one remote's destinations; each draft that got there is an event."""
+        outcomes = push_all(remote.mirror, written, self._state_ref)
+        for one in written:
+            _tell(one, outcomes[one.name])
+        return outcomes
+
+    def finish(self, plan: FleetPlan, remotes: Remotes) -> None:
+        """Commit and push what has changed of the status; a lost race is tried again on the new head."""
+        if remotes.get(self._status_url) is None:
+            remotes.fetch((), (self._status_url,))
+        for _ in range(MOST_TRIES):
+            remote = remotes.get(self._status_url)
+            if remote is None:
+                self.status_outcome = Failed(remotes.failures[self._status_url])
+                break
+            self.status_outcome = self._write_status(plan, remote)
+            if not isinstance(self.status_outcome, Lost):
+                break
+            remotes.fetch((), (self._status_url,))
+        if not isinstance(self.status_outcome, Done):
+            log.error("status_not_written", why=describe(self.status_outcome))
+
+    def _write_status(self, plan: FleetPlan, remote: Remote) -> Outcome:
+        head = remote.refs.get(self._status_ref)
+        before = _contents(remote, head)
+        after = self._status_files(plan, before)
+        puts = tuple(Put(path, data) for path, data in sorted(after.items()) if before.get(path) != data)
+        drops = tuple(Drop(path) for path in sorted(before.keys() - after.keys()))
+        if not puts and not drops:
+            return Done()
+        seconds = max(plan.as_of, remote.commit(head).seconds if head else 0)
+        commit = NewCommit((head,) if head else (), (*drops, *puts), self._message(after), seconds, fresh=head is None)
+        (new,) = remote.mirror.write([commit])
+        unit = PushUnit("status", (RefUpdate(self._status_ref, new, head),))
+        return remote.mirror.push([unit])["status"]
+
+
+def _contents(remote: Remote, head: CommitId | None) -> dict[str, bytes]:
+    if head is None:
+        return {}
+    return {path: file.data for path, file in remote.files(remote.commit(head).tree).items()}
+
+
+def _tell(one: Written, outcome: Outcome) -> None:
+    destination = one.plan.destination
+    if isinstance(outcome, Done):
+        for branch, head in one.heads.items():
+            log.info("draft_written", destination=destination.name, branch=branch, commit=head)
+    elif not isinstance(outcome, Lost):
+        log.error("push_failed", destination=destination.name, why=describe(outcome))
+
+
+class Keep:
+    """Pushes nothing: the commits stay in the mirrors, unreachable, and the plan is there to be shown."""
+
+    done = True
+
+    def publish(self, remote: Remote, written: Sequence[Written]) -> Mapping[str, Outcome]:
+        """Return what a push would come to if nobody else writes."""
+        return {one.name: Done() for one in written}
+
+    def finish(self, plan: FleetPlan, remotes: Remotes) -> None:
+        """Leave the status branch alone."""
+
+
+class Folder:
+    """Writes each destination's draft as files: `OUT/<repository>/…`, and `OUT/status/…` (design 7, 10.30)."""
+
+    done = True
+
+    def __init__(self, out: Path, status_files: StatusFiles) -> None:
+        self._out = out
+        self._status_files = status_files
+
+    def publish(self, remote: Remote, written: Sequence[Written]) -> Mapping[str, Outcome]:
+        """Write the whole tree that each destination's drafts come to."""
+        for one in written:
+            _write_files(self._out / one.name, _whole(remote, one))
+        return {one.name: Done() for one in written}
+
+    def finish(self, plan: FleetPlan, remotes: Remotes) -> None:
+        """Write the status as the status branch would hold it."""
+        for path, data in self._status_files(plan, {}).items():
+            _write(self._out / "status" / path, data)
+
+
+def _whole(remote: Remote, one: Written) -> FileTree:
+    """Return the cluster branch with every draft's packages on it; one draft alone is its own whole tree."""
+    heads = dict(_draft_heads(one))
+    if len(heads) == 1:
+        (head,) = heads.values()
+        return remote.files(remote.commit(head).tree)
+    assert one.plan.heads.branch
+    base = remote.files(remote.commit(one.plan.heads.branch).tree)
+    for head in heads.values():
+        drafted = remote.files(remote.commit(head).tree)
+        base = base.with_files({path: file for path, file in drafted.items() if base.get(path) != file})
+    return base
+
+
+def _draft_heads(one: Written) -> Iterator[tuple[str, CommitId]]:
+    for layout in one.plan.layouts:
+        if isinstance(layout, Grow):
+            yield layout.branch, one.heads[layout.branch]
+        elif not isinstance(layout, End) and layout.branch in one.plan.heads.drafts:
+            yield layout.branch, one.plan.heads.drafts[layout.branch]
+
+
+def _write_files(folder: Path, files: FileTree) -> None:
+    for path, file in files.items():
+        _write(folder / path, file.data)
+        if file.executable:
+            (folder / path).chmod(0o755)
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+def make_room(out: Path, force: bool) -> str:
+    """Empty the output folder if that is allowed; return why it is not, or "" (design 10.30)."""
+    if out.exists() and not out.is_dir():
+        return f"{out} must be a folder"
+    if out.is_dir() and any(out.iterdir()):
+        if not force:
+            return f"{out} must be absent or empty; --force replaces what is in it"
+        shutil.rmtree(out)
+    return ""

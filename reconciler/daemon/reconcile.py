@@ -1,0 +1,352 @@
+"""One reconcile: heads → trees → catalog → variants → outcomes → commits → push → status (design 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Protocol
+
+import structlog
+
+from reconciler.daemon.config import ConfigSnapshot
+from reconciler.daemon.publish import Written, describe, proposed_ref, write_plans
+from reconciler.daemon.remotes import DestinationObjects, Remote, Remotes
+from reconciler.gitio.verdicts import Done, Lost, Outcome, Refused
+from reconciler.krm.conditions import Condition
+from reconciler.krm.findings import Finding
+from reconciler.krm.identity import ObjectKey
+from reconciler.planning.decide import VALID, Render
+from reconciler.planning.destination import Destination, conflicts, draft_branch
+from reconciler.planning.fleet import DestinationPlan, FleetPlan
+from reconciler.planning.outcome import Blocked, Draft, Rendered, Unchanged
+from reconciler.planning.plan import Claims, Workshop, Writer, new_state, plan_destination
+from reconciler.planning.standing import Heads
+from reconciler.planning.state import DestinationState, EngineTooOldError
+from reconciler.rules.variant import RoomResult, Upstream, Variant
+from reconciler.snapshot.catalog import Catalog
+from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.objects import CommitId, TreeId
+
+log = structlog.get_logger("reconciler")
+MOST_TRIES = 5
+HEADS = "refs/heads/"
+
+
+class ConfigSource(Protocol):
+    """Where the config is read from."""
+
+    def read(self) -> ConfigSnapshot:
+        """Return the config as it is now; raises GitError."""
+        ...
+
+
+class Publisher(Protocol):
+    """What becomes of a plan: pushed, shown, or written to a folder. There is no other difference."""
+
+    @property
+    def done(self) -> bool:
+        """Whether the status of the last pass got where it should."""
+        ...
+
+    def publish(self, remote: Remote, written: Sequence[Written]) -> Mapping[str, Outcome]:
+        """Bring one remote's destinations there; return what became of each, by name."""
+        ...
+
+    def finish(self, plan: FleetPlan, remotes: Remotes) -> None:
+        """Bring the status of the config objects there; the last act of a pass."""
+        ...
+
+
+class Rooms(Protocol):
+    """All rooms together."""
+
+    def __call__(
+        self, catalog: Catalog, remotes: Remotes, states: Mapping[Destination, DestinationState]
+    ) -> RoomResult:
+        """Return what the rooms make of a catalog; `states` are those of all destinations that can be read."""
+        ...
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The parts that a pass is made of, as wiring built them."""
+
+    read_catalog: Callable[[ConfigSnapshot], Catalog]
+    destinations: Callable[[Catalog], Sequence[Destination]]
+    urls: Callable[[Catalog], tuple[Sequence[str], Sequence[str]]]
+    rooms: Rooms
+    render: Callable[[Catalog], Render]
+    lock_tree: Callable[[FileTree, Catalog, Remotes], TreeId | None]
+    writer: Callable[[str], Writer]
+    state_ref: str
+    draft_template: str
+    missing_is_empty: bool = False
+    progress: Callable[[str, int, int], None] = lambda stage, done, total: None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a pass found and did: the plan, what became of each destination, and how much was rendered."""
+
+    plan: FleetPlan
+    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+    written: Mapping[str, Written] = field(default_factory=dict)
+    renders: int = 0
+
+    @property
+    def clean(self) -> bool:
+        """Whether the world let everything be done; what is wrong with the config does not count."""
+        found = {finding.code for plan in self.plan.destinations for finding in plan.findings}
+        return not found & {"RepositoryUnreachable", "PushFailed", "PushRefused"}
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What a pass starts from: the config and its objects, with all remotes fetched."""
+
+    snapshot: ConfigSnapshot
+    catalog: Catalog
+    heads: str
+
+
+def gather(source: ConfigSource, remotes: Remotes, tools: Tools) -> Gathered:
+    """Read the config and fetch every remote that it names. Raises GitError when the config cannot be read."""
+    snapshot = source.read()
+    catalog = tools.read_catalog(snapshot)
+    remotes.fetch(*tools.urls(catalog))
+    return Gathered(snapshot, catalog, remotes.digest())
+
+
+def reconcile(source: ConfigSource, remotes: Remotes, tools: Tools, publisher: Publisher) -> Report:
+    """Run one pass, whole."""
+    return decide_and_publish(gather(source, remotes, tools), remotes, tools, publisher)
+
+
+def validate(source: ConfigSource, remotes: Remotes, tools: Tools) -> tuple[Finding, ...]:
+    """Return every finding about the config: files, objects, references; nothing is rendered."""
+    found = gather(source, remotes, tools)
+    room = tools.rooms(found.catalog, remotes, {})
+    return FleetPlan(found.snapshot.id, 0, room, (), _config_findings(found.catalog, room)).all_findings()
+
+
+def _config_findings(catalog: Catalog, room: RoomResult) -> tuple[Finding, ...]:
+    unreadable = (one.finding for one in catalog.unreadable)
+    return (*catalog.findings, *unreadable, *room.findings)
+
+
+def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publisher: Publisher) -> Report:
+    """Plan and publish; a destination that loses a race is fetched and planned again, alone, five times."""
+    snapshot, catalog = found.snapshot, found.catalog
+    destinations = tools.destinations(catalog)
+    states = read_states(destinations, remotes, tools.state_ref)
+    known = {one: state for one, state in states.items() if isinstance(state, DestinationState)}
+    room = tools.rooms(catalog, remotes, known)
+    desk = _Desk(snapshot, catalog, remotes, tools, room)
+    destinations = [one for one in destinations if one in states or desk.is_wanted(one)]
+    plans: dict[ObjectKey, DestinationPlan] = {}
+    outcomes: dict[str, Outcome] = {}
+    written: dict[str, Written] = {}
+    left = destinations
+    for _ in range(MOST_TRIES):
+        plans |= {destination.key: desk.plan(destination, index, len(left)) for index, destination in enumerate(left)}
+        for one, outcome in _publish(desk, [plans[destination.key] for destination in left], publisher):
+            outcomes[one.name], written[one.name] = outcome, one
+        left = [one for one in destinations if isinstance(outcomes.get(one.name), Lost)]
+        if not left:
+            break
+        log.info("race_lost", destinations=[one.name for one in left])
+        remotes.fetch((), {one.url for one in left})
+    plans |= {one.plan.destination.key: _as_pushed(one.plan, outcomes[one.name]) for one in written.values()}
+    fleet = FleetPlan(
+        snapshot.id, desk.as_of(), room, tuple(plans[one.key] for one in destinations),
+        _config_findings(catalog, room),
+    )  # fmt: skip
+    publisher.finish(fleet, remotes)
+    return Report(fleet, outcomes, written, desk.renders)
+
+
+def _as_pushed(plan: DestinationPlan, outcome: Outcome) -> DestinationPlan:
+    """Return the plan as it came out: what could not be pushed is not drafted."""
+    if isinstance(outcome, Done):
+        return plan
+    code = "PushRefused" if isinstance(outcome, Refused) else "PushFailed"
+    message = f"Repository {plan.destination.name}: {describe(outcome)}"
+    finding = Finding(code, message, plan.destination.where)
+    condition = Condition("Ready", "False", code, message)
+    outcomes = tuple(
+        Blocked(one.variant, one.record, (VALID, condition), (finding,), one.seen) if isinstance(one, Draft) else one
+        for one in plan.outcomes
+    )
+    return replace(plan, outcomes=outcomes, findings=(finding,), after=plan.before)
+
+
+def _publish(
+    desk: _Desk, plans: Iterable[DestinationPlan], publisher: Publisher
+) -> Iterable[tuple[Written, Outcome]]:
+    by_url: dict[str, list[DestinationPlan]] = {}
+    for plan in plans:
+        by_url.setdefault(plan.destination.url, []).append(plan)
+    for url, group in by_url.items():
+        ready = [plan for plan in group if not plan.findings]
+        if not ready:
+            continue
+        remote = desk.remote(url)
+        assert remote is not None
+        written = write_plans(remote, ready, desk.snapshot.seconds, desk.sources_read)
+        outcomes = publisher.publish(remote, written)
+        yield from ((one, outcomes[one.name]) for one in written)
+
+
+class _Desk:
+    """What one pass has at hand while it plans."""
+
+    def __init__(
+        self, snapshot: ConfigSnapshot, catalog: Catalog, remotes: Remotes, tools: Tools, room: RoomResult
+    ) -> None:
+        self.snapshot = snapshot
+        self._catalog = catalog
+        self._remotes = remotes
+        self._tools = tools
+        self._room = room
+        self._writer = tools.writer(snapshot.id)
+        self._render = tools.render(catalog)
+        self._roots: dict[str, CommitId] = {}
+        self._by_place: dict[tuple[str, str], list[Variant]] = {}
+        for variant in room.variants:
+            place = (variant.place.namespace, variant.place.repository)
+            self._by_place.setdefault(place, []).append(variant)
+        stalled = {one.owner.key for one in room.stalled}
+        self._unplaced = frozenset(stalled | room.kept)
+        self._alive = frozenset({variant.owner.key for variant in room.variants} | self._unplaced)
+        self.sources_read: dict[TreeId, FileTree] = {}
+        self.renders = 0
+
+    def remote(self, url: str) -> Remote | None:
+        """Return a destination's remote; one that does not exist yet is empty where that is asked for."""
+        if self._tools.missing_is_empty:
+            return self._remotes.even_if_missing(url)
+        return self._remotes.get(url)
+
+    def is_wanted(self, destination: Destination) -> bool:
+        """Return whether the destination is some variant's downstream."""
+        return (destination.key.namespace, destination.name) in self._by_place
+
+    def as_of(self) -> int:
+        """Return the latest date among the commits that were read (design 10.13)."""
+        dates = [variant.upstream.committer_seconds for variant in self._room.variants]
+        return max([self.snapshot.seconds, *dates])
+
+    def plan(self, destination: Destination, index: int, total: int) -> DestinationPlan:
+        """Return one destination's plan."""
+        self._tools.progress("planning", index, total)
+        remote = self.remote(destination.url)
+        clash = self._conflicts.get(destination.key)
+        if clash or remote is None:
+            finding = clash or self._unreachable(destination)
+            return _left_alone(destination, finding)
+        state = _read_state(destination, remote, self._tools.state_ref) or new_state(destination)
+        if isinstance(state, Finding):
+            return _left_alone(destination, state)
+        claims = self._claims(destination)
+        heads = self._heads(destination, remote, state, claims)
+        shop = Workshop(
+            self._catalog, _Sources(self, remote), self._counted, self._writer,
+            self._tools.draft_template, self.snapshot.seconds,
+        )  # fmt: skip
+        return plan_destination(destination, claims, state, heads, DestinationObjects(remote, destination), shop)
+
+    @cached_property
+    def _conflicts(self) -> Mapping[ObjectKey, Finding]:
+        return conflicts(self._tools.destinations(self._catalog))
+
+    def _unreachable(self, destination: Destination) -> Finding:
+        error = self._remotes.failures.get(destination.url)
+        why = f"{error.message} (next step: {error.next_step})" if error else "it was not fetched"
+        return Finding("RepositoryUnreachable", f"Repository {destination.name}: {why}", destination.where)
+
+    def _claims(self, destination: Destination) -> Claims:
+        variants = tuple(self._by_place.get((destination.key.namespace, destination.name), ()))
+        return Claims(variants, self._alive, self._unplaced, not self._catalog.unreadable)
+
+    def _heads(
+        self, destination: Destination, remote: Remote, state: DestinationState, claims: Claims
+    ) -> Heads:
+        refs = remote.refs
+        names = {draft_branch(self._tools.draft_template, destination, one.place.package) for one in claims.variants}
+        names |= set(state.drafts)
+        names |= {draft_branch(self._tools.draft_template, destination, package) for package in state.packages}
+        drafts = {name: refs[HEADS + name] for name in names if HEADS + name in refs}
+        proposed = {name: refs[proposed_ref(name)] for name in names if proposed_ref(name) in refs}
+        branch = refs.get(HEADS + destination.branch)
+        return Heads(branch or self._root(remote), branch is None, drafts, proposed)
+
+    def _root(self, remote: Remote) -> CommitId:
+        url = remote.mirror.url
+        if url not in self._roots:
+            self._roots[url] = remote.mirror.root_commit()
+        return self._roots[url]
+
+    def _counted(self, variant: Variant, files: FileTree) -> Rendered:
+        self.renders += 1
+        return self._render(variant, files)
+
+    def upstream_files(self, upstream: Upstream) -> FileTree:
+        """Return an upstream package's files, and remember them for the state that will name them."""
+        if upstream.tree not in self.sources_read:
+            remote = self._remotes.get(upstream.url)
+            assert remote is not None
+            self.sources_read[upstream.tree] = remote.files(upstream.tree)
+        return self.sources_read[upstream.tree]
+
+    def lock_tree(self, files: FileTree) -> TreeId | None:
+        """Return the upstream tree that a Kptfile's lock names."""
+        return self._tools.lock_tree(files, self._catalog, self._remotes)
+
+
+def read_states(
+    destinations: Iterable[Destination], remotes: Remotes, state_ref: str
+) -> dict[Destination, DestinationState | Finding]:
+    """Return what is remembered of each destination, or why it must be left alone; those never seen are absent."""
+    found: dict[Destination, DestinationState | Finding] = {}
+    for destination in destinations:
+        remote = remotes.get(destination.url)
+        if remote is not None and (state := _read_state(destination, remote, state_ref)):
+            found[destination] = state
+    return found
+
+
+def _read_state(destination: Destination, remote: Remote, state_ref: str) -> DestinationState | Finding | None:
+    commit = remote.refs.get(state_ref.format(repository=destination.name))
+    if commit is None:
+        return None
+    try:
+        return remote.state(commit)
+    except EngineTooOldError as error:
+        return Finding("EngineTooOld", f"Repository {destination.name}: {error}; left alone", destination.where)
+
+
+def _left_alone(destination: Destination, finding: Finding) -> DestinationPlan:
+    state = new_state(destination)
+    return DestinationPlan(destination, Heads(), state, state, findings=(finding,))
+
+
+class _Sources:
+    """Contents of trees for one destination."""
+
+    def __init__(self, desk: _Desk, remote: Remote) -> None:
+        self.upstream = desk.upstream_files
+        self.standing = remote.files
+        self.lock_tree = desk.lock_tree
+
+
+def tally(report: Report) -> dict[str, int]:
+    """Return how many packages came to which outcome, and the number of renders."""
+    found = [outcome for _, outcome in report.plan.outcomes()]
+    return {
+        "drafted": sum(isinstance(one, Draft) for one in found),
+        "unchanged": sum(isinstance(one, Unchanged) for one in found),
+        "blocked": sum(isinstance(one, Blocked) for one in found),
+        "held": sum(len(plan.held) for plan in report.plan.destinations),
+        "renders": report.renders,
+    }

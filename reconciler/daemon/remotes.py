@@ -1,0 +1,199 @@
+"""The remotes of one pass: a mirror each, fetched once, read by id; the ports of planning over real Git."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import lru_cache
+from typing import Self
+
+from reconciler.daemon.backoff import Backoff
+from reconciler.gitio.errors import GitError, ObjectMissingError
+from reconciler.gitio.mirror import Kind, Mirror, fetch_all
+from reconciler.gitio.reader import Commit, ObjectReader
+from reconciler.krm.digest import digest
+from reconciler.planning.branches import Step
+from reconciler.planning.destination import Destination
+from reconciler.planning.state import DestinationState, read_state
+from reconciler.snapshot.files import File, FileTree
+from reconciler.snapshot.objects import EXECUTABLE, FILE, BlobId, CommitId, TreeId
+
+REMEMBERED_TREES = 2_000
+_PACKAGE_TRAILER = "Reconciler-Package: "
+
+
+class Remote:
+    """One mirror as the rooms below see it: planning's Repository and History, and the upstream refs of a room."""
+
+    def __init__(self, mirror: Mirror, reader: ObjectReader) -> None:
+        self.mirror = mirror
+        self._reader = reader
+        self._commits: dict[CommitId, Commit] = {}
+        self._states: dict[CommitId, DestinationState] = {}
+        # equal trees are equal packages: an upstream that fans out to a fleet is read once
+        self.files = lru_cache(REMEMBERED_TREES)(self._files)
+
+    @property
+    def refs(self) -> Mapping[str, CommitId]:
+        """The remote's refs as of the last fetch or push, by full name."""
+        return self.mirror.refs()
+
+    def commit(self, commit: CommitId) -> Commit:
+        """Return a commit; remembered, because commits never change."""
+        if commit not in self._commits:
+            self._commits[commit] = self._reader.commit(commit)
+        return self._commits[commit]
+
+    def tree_at(self, commit: CommitId, path: str) -> TreeId | None:
+        """Return the tree that stands at a path of a commit."""
+        entry = self._reader.entry(self.commit(commit).tree, path)
+        return TreeId(entry.id) if entry and entry.is_tree else None
+
+    def tree_if_known(self, commit: CommitId, path: str) -> TreeId | None:
+        """Return the tree at a path of a commit that somebody names; None when the remote has no such commit."""
+        try:
+            return self.tree_at(commit, path)
+        except (ObjectMissingError, ValueError):
+            return None
+
+    def blob_at(self, commit: CommitId, path: str) -> BlobId | None:
+        """Return the regular file that stands at a path of a commit."""
+        entry = self._reader.entry(self.commit(commit).tree, path)
+        return BlobId(entry.id) if entry and entry.mode in {FILE, EXECUTABLE} else None
+
+    def blob(self, blob: BlobId) -> bytes:
+        """Return a file's bytes."""
+        return self._reader.blob(blob)
+
+    def message(self, commit: CommitId) -> str:
+        """Return a commit's message."""
+        return self.commit(commit).message
+
+    def first_parents(self, old: CommitId, new: CommitId) -> Sequence[CommitId] | None:
+        """Return the commits after `old` up to `new` along first parents, oldest first; None if it is no ancestor."""
+        return self.mirror.first_parent_log(old, new)
+
+    def state(self, commit: CommitId) -> DestinationState:
+        """Return what a state commit says. Raises EngineTooOldError."""
+        if commit not in self._states:
+            self._states[commit] = read_state(self._state_files(commit))
+        return self._states[commit]
+
+    def _state_files(self, commit: CommitId) -> dict[str, bytes]:
+        # the trees that a state keeps alive are read one by one, when somebody wants them
+        root = self.commit(commit).tree
+        found = {entry.name: BlobId(entry.id) for entry in self._reader.tree(root) if not entry.is_tree}
+        packages = self._reader.subtree(root, "packages")
+        if packages:
+            found |= {path: blob for path, _, blob in self._reader.walk(TreeId(packages), "packages/")}
+        contents = self._reader.blobs(found.values())
+        return {path: contents[blob] for path, blob in found.items()}
+
+    def _files(self, tree: TreeId) -> FileTree:
+        """Return the regular files of a tree; links and submodules are left out (design 10.18)."""
+        found = [(path, mode, blob) for path, mode, blob in self._reader.walk(tree) if mode in {FILE, EXECUTABLE}]
+        contents = self._reader.blobs(blob for _, _, blob in found)
+        return FileTree({path: File(contents[blob], mode == EXECUTABLE) for path, mode, blob in found})
+
+
+class DestinationObjects:
+    """A destination's remote as planning sees it: paths are whole, and our own commits are read as steps."""
+
+    def __init__(self, remote: Remote, destination: Destination) -> None:
+        self._destination = destination
+        self.tree_at, self.blob_at = remote.tree_at, remote.blob_at
+        self.files, self.message = remote.files, remote.message
+        self.first_parents = remote.first_parents
+        self._commit = remote.commit
+
+    def steps(self, head: CommitId, base: CommitId) -> Sequence[Step]:
+        """Return our commits after `base` up to `head`, oldest first; each names its package in a trailer."""
+        return [self._step(commit) for commit in self.first_parents(base, head) or ()]
+
+    def _step(self, commit: CommitId) -> Step:
+        message = self.message(commit)
+        package = _trailer(message)
+        content = self.tree_at(commit, self._destination.path(package))
+        status = self.blob_at(commit, self._destination.status_path(package))
+        return Step(package, content, status, message, self._commit(commit).seconds)
+
+
+def _trailer(message: str) -> str:
+    lines = (line for line in message.splitlines() if line.startswith(_PACKAGE_TRAILER))
+    return next(lines, "").removeprefix(_PACKAGE_TRAILER)
+
+
+class Remotes:
+    """Every remote that a pass reads, by URL. Use it as a context manager: it ends the reading processes."""
+
+    def __init__(self, open_mirror: Callable[[str], Mirror], state_prefix: str, backoff: Backoff) -> None:
+        self._open_mirror = open_mirror
+        self._backoff = backoff
+        self._destinations: set[str] = set()
+        self._state_prefix = state_prefix
+        self._remotes: dict[str, Remote] = {}
+        self._mirrors: dict[str, Mirror] = {}
+        self._open = ExitStack()
+        self.failures: dict[str, GitError] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._open.close()
+        self._remotes.clear()
+
+    def fetch(self, upstreams: Iterable[str], destinations: Iterable[str]) -> None:
+        """Fetch these remotes at once; what fails stands in `failures`, and cannot be read in this pass.
+
+        A remote that rests after failures is not asked; its last failure stands.
+        """
+        for kind, urls in (("upstream", {*upstreams}), ("destination", {*destinations})):
+            mirrors = {url: mirror for url in sorted(urls) if self._due(url, kind) and (mirror := self._mirror(url))}
+            errors = fetch_all(dict.fromkeys(mirrors.values(), kind), self._state_prefix)
+            for url, mirror in mirrors.items():
+                self._take_note(url, errors[mirror])
+
+    def digest(self) -> str:
+        """Return a digest of all refs and failures: equal digests mean that no remote has changed."""
+        refs = {url: sorted(mirror.refs().items()) for url, mirror in self._mirrors.items()}
+        failures = {url: error.message for url, error in self.failures.items()}
+        return digest({"refs": {url: [list(pair) for pair in pairs] for url, pairs in refs.items()}, "failures": failures})
+
+    def _due(self, url: str, kind: Kind) -> bool:
+        # a mirror fetches all that it was ever asked for: once known as a destination, it is whole in one go
+        whole = kind == "upstream" and url in self._destinations
+        if kind == "destination":
+            self._destinations.add(url)
+        return not whole and not self._backoff.rests(url)
+
+    def _take_note(self, url: str, error: GitError | None) -> None:
+        if error:
+            self.failures[url] = error
+            self._backoff.failed(url)
+        else:
+            self.failures.pop(url, None)
+            self._backoff.worked(url)
+
+    def _mirror(self, url: str) -> Mirror | None:
+        try:
+            self._mirrors[url] = self._mirrors.get(url) or self._open_mirror(url)
+        except GitError as error:
+            self._take_note(url, error)
+            return None
+        return self._mirrors[url]
+
+    def get(self, url: str) -> Remote | None:
+        """Return a remote that was fetched without failure in this pass."""
+        if url in self.failures or url not in self._mirrors:
+            return None
+        return self.even_if_missing(url)
+
+    def even_if_missing(self, url: str) -> Remote | None:
+        """Return a remote as its mirror knows it, fetched or not: one that never existed is empty."""
+        if url not in self._mirrors:
+            return None
+        if url not in self._remotes:
+            mirror = self._mirrors[url]
+            self._remotes[url] = Remote(mirror, self._open.enter_context(mirror.read()))
+        return self._remotes[url]

@@ -1,0 +1,85 @@
+"""Upstream repositories as the rooms ask for them, over fetched mirrors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+
+from reconciler.daemon.remotes import Remote, Remotes
+from reconciler.gitio.errors import GitError, ObjectMissingError
+from reconciler.packages.kptfile import KPTFILE
+from reconciler.rules.repository import Repository
+from reconciler.rules.variants.upstream import FoundPackage
+from reconciler.snapshot.objects import CommitId
+
+
+class RemoteRefs:
+    """The refs of one upstream as of this pass's fetch."""
+
+    def __init__(self, remote: Remote) -> None:
+        self._remote = remote
+        self._refs = remote.refs
+
+    def tag(self, name: str) -> CommitId | None:
+        """Return the commit that a tag peels to; a tag of something else names no revision."""
+        commit = self._remote.mirror.peeled(f"refs/tags/{name}") if f"refs/tags/{name}" in self._refs else None
+        return commit if commit and self._is_commit(commit) else None
+
+    def _is_commit(self, commit: CommitId) -> bool:
+        try:
+            self._remote.commit(commit)
+        except ObjectMissingError:
+            return False
+        return True
+
+    def branch(self, name: str) -> CommitId | None:
+        """Return the head of a branch."""
+        return self._refs.get(f"refs/heads/{name}")
+
+    def tags(self, prefix: str) -> Iterable[str]:
+        """Return the names of all tags that start with `prefix`."""
+        start = f"refs/tags/{prefix}"
+        return [ref.removeprefix("refs/tags/") for ref in self._refs if ref.startswith(start)]
+
+    def package(self, commit: CommitId, directory: str, package: str) -> FoundPackage | None:
+        """Return a package's directory at a commit."""
+        path = f"{directory}/{package}" if directory else package
+        tree = self._remote.tree_at(commit, path)
+        return FoundPackage(tree, self._remote.blob_at(commit, f"{path}/{KPTFILE}") is not None) if tree else None
+
+    def file(self, commit: CommitId, path: str) -> bytes | None:
+        """Return a file's content."""
+        blob = self._remote.blob_at(commit, path)
+        return self._remote.blob(blob) if blob else None
+
+
+class RemoteUpstreams:
+    """All upstream repositories of one pass; `resolve` turns a Repository's text into a remote's address."""
+
+    def __init__(self, remotes: Remotes, resolve: Callable[[str], str]) -> None:
+        self._remotes = remotes
+        self._resolve = resolve
+        self._refs = lru_cache(None)(RemoteRefs)
+
+    def refs(self, repository: Repository) -> RemoteRefs | str:
+        """Return a Repository's refs, or why it cannot be read now."""
+        try:
+            url = self._resolve(repository.url)
+        except GitError as error:
+            return f"Repository {repository.key.name}: {error.message}"
+        remote = self._remotes.get(url)
+        if remote is not None:
+            return self._refs(remote)
+        failure = self._remotes.failures.get(url)
+        why = f"{failure.message} (next step: {failure.next_step})" if failure else "it was not fetched"
+        return f"Repository {repository.key.name} cannot be read: {why}"
+
+    def url(self, repository: Repository) -> str:
+        """Return the address by which the pass knows the remote."""
+        return self._resolve(repository.url)
+
+    def seconds(self, repository: Repository, commit: CommitId) -> int:
+        """Return a commit's date, in seconds since 1970."""
+        remote = self._remotes.get(self.url(repository))
+        assert remote is not None
+        return remote.commit(commit).seconds

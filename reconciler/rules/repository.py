@@ -1,0 +1,97 @@
+"""Repository objects: a Git URL, a branch and a directory that hold packages (porch 1, design 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from reconciler.krm.findings import Finding, Where
+from reconciler.krm.identity import ObjectKey
+from reconciler.krm.names import ref_name_fault
+from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ConfigObject
+
+API_VERSION = f"{PORCH_GROUP}/v1alpha1"
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A Repository as all rooms read it: `directory` without outer slashes, `url` as people wrote it.
+
+    `tag_prefix` is what the revision tags of its packages start with (design 10.11).
+    """
+
+    key: ObjectKey
+    url: str
+    branch: str
+    directory: str
+    deployment: bool
+    tag_prefix: str
+    where: Where
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+Repositories = Mapping[tuple[str, str], Repository]
+
+
+def read_repositories(catalog: Catalog) -> tuple[Repositories, tuple[Finding, ...]]:
+    """Return the usable Repositories by (namespace, name), and why others cannot be used; unknown fields are kept."""
+    found: dict[tuple[str, str], Repository] = {}
+    findings: list[Finding] = []
+    for one in catalog.of_kind(PORCH_GROUP, "Repository"):
+        read = _read(one)
+        if isinstance(read, Repository):
+            found[one.key.namespace, one.key.name] = read
+        else:
+            findings += read
+    return found, tuple(findings)
+
+
+def _read(one: ConfigObject) -> Repository | list[Finding]:
+    spec = one.data.get("spec")
+    spec = spec if isinstance(spec, dict) else {}
+    git = spec.get("git")
+    git = git if isinstance(git, dict) else {}
+    faults = [*_text_faults(one, git), *_spec_faults(one, spec)]
+    if faults:
+        return faults
+    deployment = spec.get("deployment") is True
+    branch = git.get("branch") or (f"clusters/{one.key.name}" if deployment else "main")
+    if why := ref_name_fault(branch):
+        return [_finding(one, ("spec", "git", "branch"), f'spec.git.branch "{branch}" is not usable: {why}', "NameNotUsable")]
+    directory = (git.get("directory") or "").strip("/")
+    prefix = git.get("tagPrefix")
+    return Repository(
+        one.key, git["repo"], branch, directory, deployment,
+        (f"{one.key.name}/" if deployment else "") if prefix is None else prefix,
+        one.where, one.labels, one.annotations,
+    )  # fmt: skip
+
+
+def _text_faults(one: ConfigObject, git: Mapping[str, Any]) -> list[Finding]:
+    faults = []
+    for name in ("repo", "branch", "directory", "tagPrefix"):
+        value = git.get(name)
+        if value is not None and not isinstance(value, str):
+            faults.append(_finding(one, ("spec", "git", name), f"spec.git.{name} must be a string, not {value!r}"))
+    if not git.get("repo"):
+        faults.append(_finding(one, ("spec", "git", "repo"), "spec.git.repo must name a Git repository; it is missing"))
+    if isinstance(git.get("directory"), str) and ".." in git["directory"].split("/"):
+        faults.append(_finding(one, ("spec", "git", "directory"), f'spec.git.directory must not leave the repository, as "{git["directory"]}" does'))
+    return faults
+
+
+def _spec_faults(one: ConfigObject, spec: Mapping[str, Any]) -> list[Finding]:
+    faults = []
+    if one.api_version != API_VERSION:
+        faults.append(_finding(one, ("apiVersion",), f'apiVersion must be "{API_VERSION}", not "{one.api_version}"'))
+    if spec.get("type", "git") != "git":
+        faults.append(_finding(one, ("spec", "type"), f'spec.type must be "git", not {spec["type"]!r}'))
+    if spec.get("deployment", False) not in (True, False):
+        faults.append(_finding(one, ("spec", "deployment"), f"spec.deployment must be true or false, not {spec['deployment']!r}"))
+    return faults
+
+
+def _finding(one: ConfigObject, path: tuple[str, ...], message: str, code: str = "RepositoryInvalid") -> Finding:
+    return Finding(code, message, one.where_at(path))

@@ -1,0 +1,261 @@
+"""Wiring: the only place that builds real parts; everything else is handed values and ports."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reconciler import __version__
+from reconciler.daemon.backoff import Backoff
+from reconciler.daemon.config import ConfigSnapshot, FolderConfig, RepositoryConfig
+from reconciler.daemon.publishers import Folder, Keep, Push
+from reconciler.daemon.reconcile import ConfigSource, Tools
+from reconciler.daemon.remotes import Remotes
+from reconciler.daemon.upstreams import RemoteUpstreams
+from reconciler.gitio.errors import GitError
+from reconciler.gitio.mirror import Mirror
+from reconciler.gitio.options import GitOptions
+from reconciler.gitio.source import FolderSource, Source, open_source, resolve_repository
+from reconciler.krm.findings import Finding
+from reconciler.krm.identity import ObjectKey
+from reconciler.krm.yaml import YamlLimits
+from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
+from reconciler.planning.decide import Render
+from reconciler.planning.destination import Destination
+from reconciler.planning.fleet import FleetPlan
+from reconciler.planning.outcome import Draft, Rendered
+from reconciler.planning.plan import Words
+from reconciler.planning.render import Engine, render
+from reconciler.planning.state import DestinationState
+from reconciler.reporting.changes import compare
+from reconciler.reporting.commit_message import draft_message, status_commit_message
+from reconciler.reporting.objects import status_files
+from reconciler.reporting.status_file import status_file
+from reconciler.rules.repository import Repositories, Repository, read_repositories
+from reconciler.rules.variant import RoomResult, Variant
+from reconciler.rules.variants.naming import TargetKey
+from reconciler.rules.variants.room import Surroundings, kptfile_url, variants_of
+from reconciler.settings import Settings
+from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ParseMemory, read_catalog
+from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.objects import CommitId, TreeId
+
+Progress = Callable[[str, int, int], None]
+_FIRST_REST_SECONDS = 5.0
+
+
+class NoStatusPlaceError(Exception):
+    """`sync` and `run` need a place to write status to, and the settings name none (design 10.31)."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a command drives: where the config is, the remotes, the tools of a pass, folders worth watching."""
+
+    source: ConfigSource
+    remotes: Remotes
+    backoff: Backoff
+    tools: Tools
+    folders: tuple[Path, ...]
+
+
+def build_parts(
+    settings: Settings, config: str, *, missing_is_empty: bool = False, progress: Progress | None = None
+) -> Parts:
+    """Build the parts of a pass over `config`. Raises GitError when the config's address cannot be used."""
+    builder = _Builder(settings, open_source(config, options=git_options(settings)))
+    backoff = Backoff(_FIRST_REST_SECONDS, settings.max_backoff_seconds, time.monotonic)
+    prefix = settings.state_ref.partition("{repository}")[0]
+    remotes = Remotes(builder.open_mirror, prefix, backoff)
+    return Parts(builder.config(), remotes, backoff, builder.tools(missing_is_empty, progress), builder.folders())
+
+
+def build_push(settings: Settings, config: str) -> Push:
+    """Build the publisher that pushes. Raises NoStatusPlaceError, GitError."""
+    place = settings.status.url or settings.fleet.url
+    if not place:
+        raise NoStatusPlaceError(
+            "a place for status is missing: set status.url or fleet.url, or give --fleet; it must be a Git repository"
+        )
+    source = open_source(config, options=git_options(settings))
+    url = resolve_repository(place, source, git_options(settings)).connect
+    return Push(settings.state_ref, url, settings.status.branch, _status_files(settings), status_commit_message)
+
+
+def build_keep() -> Keep:
+    """Build the publisher that only keeps what would be pushed."""
+    return Keep()
+
+
+def build_folder(settings: Settings, out: Path) -> Folder:
+    """Build the publisher that writes to a folder."""
+    return Folder(out, _status_files(settings))
+
+
+def _status_files(settings: Settings) -> Callable[[FleetPlan, Mapping[str, bytes]], Mapping[str, bytes]]:
+    return lambda plan, previous: status_files(plan, previous, settings.status.max_children)
+
+
+def git_options(settings: Settings) -> GitOptions:
+    """Return the settings group `git` as the Git floor reads it."""
+    git = settings.git
+    name, _, mail = git.author.removesuffix(">").rpartition(" <")
+    return GitOptions(
+        timeout_seconds=git.timeout_seconds,
+        author=(name, mail),
+        allowed_urls=git.allowed_urls,
+        credentials_file=git.credentials_file or None,
+        ssh_key_file=git.ssh_key_file or None,
+        known_hosts_file=git.known_hosts_file or None,
+        max_refs_per_push=git.max_refs_per_push,
+        max_pushes_per_minute=git.max_pushes_per_minute,
+    )
+
+
+class _Builder:
+    """Builds the tools of a pass; remembers what stays the same between passes."""
+
+    def __init__(self, settings: Settings, source: Source) -> None:
+        self._settings = settings
+        self._source = source
+        self._options = git_options(settings)
+        self._cache = Path(settings.cache).expanduser()
+        self._memory: ParseMemory = {}
+        self._limits = YamlLimits(
+            file_bytes=settings.limits.file_bytes,
+            depth=settings.limits.yaml_depth,
+            aliases=settings.limits.yaml_aliases,
+            documents=settings.limits.yaml_documents,
+        )
+        self._engine = Engine(settings.merge.profile)
+
+    def config(self) -> ConfigSource:
+        directory = self._settings.config.directory
+        if isinstance(self._source, FolderSource):
+            return FolderConfig(self._source.path, directory)
+        return RepositoryConfig(self.open_mirror(self._source.url.connect), self._settings.config.branch, directory)
+
+    def folders(self) -> tuple[Path, ...]:
+        """Folders whose changes are worth a pass: those of a local config."""
+        return (Path(self._source.url.text),) if self._source.url.local else ()
+
+    def open_mirror(self, url: str) -> Mirror:
+        return Mirror.open(self._cache, url, self._options)
+
+    def tools(self, missing_is_empty: bool, progress: Progress | None) -> Tools:
+        return Tools(
+            read_catalog=self._read_catalog,
+            destinations=self._destinations,
+            urls=self._urls,
+            rooms=self._rooms,
+            render=self._render,
+            lock_tree=self._lock_tree,
+            writer=_Writer,
+            state_ref=self._settings.state_ref,
+            draft_template=self._settings.drafts.branch,
+            missing_is_empty=missing_is_empty,
+            progress=progress or (lambda stage, done, total: None),
+        )
+
+    def _read_catalog(self, snapshot: ConfigSnapshot) -> Catalog:
+        catalog = read_catalog(snapshot.files, self._memory, self._limits, snapshot.unreadable)
+        # what the last commit does not have any more need not be remembered
+        wanted = {file.id for file in snapshot.files.values()}
+        for forgotten in self._memory.keys() - wanted:
+            del self._memory[forgotten]
+        return catalog
+
+    def _resolve(self, text: str) -> str:
+        return resolve_repository(text, self._source, self._options).connect
+
+    def _usable(self, catalog: Catalog) -> tuple[dict[tuple[str, str], str], Repositories, list[Finding]]:
+        repositories, findings = read_repositories(catalog)
+        urls: dict[tuple[str, str], str] = {}
+        refused = []
+        for name, one in repositories.items():
+            try:
+                urls[name] = self._resolve(one.url)
+            except GitError as error:
+                refused.append(Finding("UrlRefused", f"Repository {one.key.name}: {error.message}", one.where))
+        usable = {name: one for name, one in repositories.items() if name in urls}
+        return urls, usable, [*findings, *refused]
+
+    def _destinations(self, catalog: Catalog) -> Sequence[Destination]:
+        urls, usable, _ = self._usable(catalog)
+        return [_destination(one, urls[name]) for name, one in sorted(usable.items())]
+
+    def _urls(self, catalog: Catalog) -> tuple[Sequence[str], Sequence[str]]:
+        urls, usable, _ = self._usable(catalog)
+        named = set(_named_upstreams(catalog))
+        upstreams = {urls[name] for name, one in usable.items() if not one.deployment or name in named}
+        destinations = {urls[name] for name, one in usable.items()}
+        return sorted(upstreams), sorted(destinations)
+
+    def _rooms(
+        self, catalog: Catalog, remotes: Remotes, states: Mapping[Destination, DestinationState]
+    ) -> RoomResult:
+        _, usable, findings = self._usable(catalog)
+        around = Surroundings(
+            usable, RemoteUpstreams(remotes, self._resolve), _children(states),
+            self._settings.guards.max_delete_percent, f"{__version__} {self._engine.profile}",
+        )  # fmt: skip
+        result = variants_of(catalog, around)
+        return RoomResult(
+            result.variants, result.stalled, result.statuses, (*findings, *result.findings), result.kept
+        )
+
+    def _render(self, catalog: Catalog) -> Render:
+        def one(variant: Variant, source: FileTree) -> Rendered:
+            return render(variant, source, catalog, self._engine)
+
+        return one
+
+    def _lock_tree(self, files: FileTree, catalog: Catalog, remotes: Remotes) -> TreeId | None:
+        kptfile = read_kptfile(files[KPTFILE].data) if KPTFILE in files else ()
+        lock = kptfile.upstream_lock.git if isinstance(kptfile, Kptfile) and kptfile.upstream_lock else None
+        urls, usable, _ = self._usable(catalog)
+        for name, one in usable.items() if lock else ():
+            remote = remotes.get(urls[name]) if kptfile_url(one.url) == kptfile_url(lock.repo) else None
+            if remote is not None:
+                return remote.tree_if_known(CommitId(lock.commit), lock.directory.strip("/"))
+        return None
+
+
+def _named_upstreams(catalog: Catalog) -> Iterator[tuple[str, str]]:
+    """Yield (namespace, name) of each Repository that somebody's upstream may be: its tags are wanted, too."""
+    for kind in ("PackageVariant", "PackageVariantSet", "PackageRevisionSet"):
+        for one in (*catalog.of_kind(PORCH_GROUP, kind), *catalog.of_kind("reconciler.dev", kind)):
+            spec = one.data.get("spec")
+            listed = [spec.get("upstream"), *_list(spec.get("upstreams"))] if isinstance(spec, dict) else []
+            yield from ((one.key.namespace, str(up.get("repo"))) for up in listed if isinstance(up, dict))
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _destination(one: Repository, url: str) -> Destination:
+    return Destination(one.key, url, kptfile_url(one.url), one.branch, one.directory, one.deployment, one.where)
+
+
+def _children(states: Mapping[Destination, DestinationState]) -> dict[ObjectKey, list[TargetKey]]:
+    children: dict[ObjectKey, list[TargetKey]] = {}
+    for destination, state in states.items():
+        for package, record in state.packages.items():
+            if record.owned and record.owner.set:
+                children.setdefault(record.owner.set, []).append(TargetKey(destination.name, package))
+    return children
+
+
+class _Writer:
+    """The words of drafts at one config commit."""
+
+    def __init__(self, config: str) -> None:
+        self._config = config
+
+    def words(self, draft: Draft, destination: Destination) -> Words:
+        changes = compare(draft.before, draft.rendered.files)
+        message = draft_message(draft, destination, self._config, changes)
+        return Words(status_file(draft, destination, self._config), message)
