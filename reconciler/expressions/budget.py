@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from reconciler.expressions.errors import Exhausted
 
+CONTAINER_BYTES = 64
+"""What a list or map costs before it has anything in it."""
+
 ELEMENT_BYTES = 8
 """What one place in a list costs (a pointer)."""
 
@@ -37,12 +40,14 @@ DEFAULT_LIMITS = Limits()
 class Budget:
     """What is left to spend. Pass one budget to several evaluations to limit their sum."""
 
-    __slots__ = ("bytes", "limits", "steps")
+    __slots__ = ("bytes", "limits", "patterns", "steps")
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.steps = limits.steps
         self.bytes = limits.bytes
+        self.patterns: set[str] = set()
+        """The regular expressions compiled so far: each is paid for once, whatever caches hold it."""
 
     def spend(self, steps: int) -> None:
         """Take `steps`; raises Exhausted when there are not as many left."""
@@ -68,5 +73,5 @@ class Budget:
 
     def make_list(self, length: int) -> None:
         """Pay for a new list of `length` elements: a byte size, and the step of filling it."""
-        self.allocate(ELEMENT_BYTES * length)
+        self.allocate(CONTAINER_BYTES + ELEMENT_BYTES * length)
         self.spend(1 + length // TEXT_PER_STEP)

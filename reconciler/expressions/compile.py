@@ -8,13 +8,12 @@ from typing import Any, Final
 
 from reconciler.expressions.access import (
     has_field,
-    no_such_key,
     read_field,
     read_index,
     read_optional_field,
     read_optional_index,
 )
-from reconciler.expressions.budget import ELEMENT_BYTES, Budget
+from reconciler.expressions.budget import CONTAINER_BYTES, ELEMENT_BYTES, Budget
 from reconciler.expressions.errors import Exhausted, Fault
 from reconciler.expressions.library.signatures import Functions, Overload, dispatch
 from reconciler.expressions.loops import Code, Frame, Link, Rounds, add_entry, loop
@@ -134,8 +133,12 @@ class Compiler:
         match step:
             case Field():
                 return _field(step)
+            case Index(index=Literal_(value=str(key)), optional=False):
+                return _entry(key, step.at)
             case Index():
-                return _index(self.compile(step.index, scope), step)
+                return _applied(
+                    read_optional_index if step.optional else read_index, self.compile(step.index, scope), step.at
+                )
             case Method():
                 return self._method(step, scope)
             case Loop():
@@ -276,11 +279,8 @@ def _field(step: Field) -> Link:
         return _placed(lambda frame, value: read(value, name), at)
 
     def field_of(frame: Frame, value: Any) -> Any:
-        if type(value) is dict:
-            found = value.get(name, MISSING)
-            if found is MISSING:
-                raise no_such_key(name).placed(at)
-            return found
+        if type(value) is dict and name in value:
+            return value[name]
         try:
             return read_field(value, name)
         except Fault as fault:
@@ -289,9 +289,18 @@ def _field(step: Field) -> Link:
     return field_of
 
 
-def _index(index: Code, step: Index) -> Link:
-    read = read_optional_index if step.optional else read_index
-    return _applied(read, index, step.at)
+def _entry(key: str, at: int) -> Link:
+    """Read an index that is written out, the most common one: `labels['region']`."""
+
+    def entry(frame: Frame, value: Any) -> Any:
+        if type(value) is dict and key in value:
+            return value[key]
+        try:
+            return read_index(frame[0], value, key)
+        except Fault as fault:
+            raise fault.placed(at)  # noqa: B904  it is the same fault
+
+    return entry
 
 
 def _applied(apply: Operator, argument: Code, at: int) -> Link:
@@ -443,7 +452,7 @@ def _unary(operand: Code, node: Unary) -> Code:
 
 
 def _list(items: list[tuple[Code, bool]], at: int) -> Code:
-    size = ELEMENT_BYTES * len(items)
+    size = CONTAINER_BYTES + ELEMENT_BYTES * len(items)
 
     def make_list(frame: Frame) -> list[Any]:
         frame[0].allocate(size)
@@ -464,6 +473,7 @@ def _list(items: list[tuple[Code, bool]], at: int) -> Code:
 
 def _map(entries: list[tuple[Code, Code, bool, int]]) -> Code:
     def make_map(frame: Frame) -> dict[Any, Any]:
+        frame[0].allocate(CONTAINER_BYTES)
         made: dict[Any, Any] = {}
         for key_code, value_code, optional, at in entries:
             key, value = key_code(frame), value_code(frame)

@@ -13,7 +13,7 @@ class ExpressionError(ValueError):
     def __init__(self, code: str, message: str, expression: str, offset: int) -> None:
         super().__init__(message)
         self.code = code
-        self.message = message
+        self.message = _printable(message)
         self.expression = expression
         self.line, self.column = _place(expression, offset)
 
@@ -33,6 +33,13 @@ class ExpressionError(ValueError):
     def _offset(self) -> int:
         lines = self.expression.split("\n")[: self.line - 1]
         return sum(len(line) + 1 for line in lines) + self.column - 1
+
+
+def _printable(text: str) -> str:
+    """Return the text on one line: what is quoted in a message may hold any character."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 def _place(text: str, offset: int) -> tuple[int, int]:

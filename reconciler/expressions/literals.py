@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Final
 
@@ -31,6 +32,14 @@ def read_uint(text: str) -> Uint:
     if number > UINT_MAX:
         raise Fault("CelSyntax", f"{text} is outside of the range of uint")
     return Uint(number)
+
+
+def read_double(text: str) -> float:
+    """Return the value of a double literal."""
+    number = float(text)
+    if math.isinf(number):
+        raise Fault("CelSyntax", "the number is outside of the range of double")
+    return number
 
 
 def _digits(text: str) -> int:

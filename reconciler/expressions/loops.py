@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.expressions.budget import ELEMENT_BYTES, ENTRY_BYTES, Budget
+from reconciler.expressions.budget import CONTAINER_BYTES, ELEMENT_BYTES, ENTRY_BYTES, Budget
 from reconciler.expressions.equality import sorted_keys
 from reconciler.expressions.errors import Exhausted, Fault
 from reconciler.expressions.library.lists import sort_by_keys
@@ -136,7 +136,7 @@ def _exactly_one(rounds: Rounds, body: Code) -> Link:
 def _filter(rounds: Rounds, body: Code) -> Link:
     def filtered(frame: Frame, value: Any) -> list[Any]:
         kept = [element for element in rounds.over(frame, value) if rounds.is_true(body(frame))]
-        frame[0].allocate(ELEMENT_BYTES * len(kept))
+        frame[0].allocate(CONTAINER_BYTES + ELEMENT_BYTES * len(kept))
         return kept
 
     return filtered
@@ -145,6 +145,7 @@ def _filter(rounds: Rounds, body: Code) -> Link:
 def _map(selected: Link, body: Code) -> Link:
     def mapped(frame: Frame, value: Any) -> list[Any]:
         allocate = frame[0].allocate
+        allocate(CONTAINER_BYTES)
         results = []
         for _ in selected(frame, value):
             result = body(frame)
@@ -171,6 +172,7 @@ def _sort_by(selected: Link, body: Code) -> Link:
 def _transform_map(selected: Link, body: Code) -> Link:
     def transformed(frame: Frame, value: Any) -> dict[Any, Any]:
         allocate = frame[0].allocate
+        allocate(CONTAINER_BYTES)
         results = {}
         for key in selected(frame, value):
             result = body(frame)
@@ -184,6 +186,7 @@ def _transform_map(selected: Link, body: Code) -> Link:
 
 def _transform_entries(rounds: Rounds, selected: Link, body: Code) -> Link:
     def transformed(frame: Frame, value: Any) -> dict[Any, Any]:
+        frame[0].allocate(CONTAINER_BYTES)
         results: dict[Any, Any] = {}
         for _ in selected(frame, value):
             entries = body(frame)

@@ -157,7 +157,7 @@ class _Builder(Transformer[Token, Node]):
         return _constant(token, literals.read_uint)
 
     def double_literal(self, token: Token) -> Node:
-        return _constant(token, float)
+        return _constant(token, literals.read_double)
 
     def string_literal(self, token: Token) -> Node:
         return _constant(token, literals.read_string)

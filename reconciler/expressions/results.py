@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconciler.expressions.budget import ELEMENT_BYTES, ENTRY_BYTES, Budget
+from reconciler.expressions.budget import CONTAINER_BYTES, ELEMENT_BYTES, ENTRY_BYTES, Budget
 from reconciler.expressions.values import DEEPEST_VALUE, TYPE_NAMES, Optional, too_deep, type_name
 
 
@@ -15,11 +15,11 @@ def copied(budget: Budget, value: Any, depth: int = 0) -> Any:
     kind = type(value)
     if kind is list:
         budget.spend(len(value))
-        budget.allocate(ELEMENT_BYTES * len(value))
+        budget.allocate(CONTAINER_BYTES + ELEMENT_BYTES * len(value))
         return [copied(budget, element, depth + 1) for element in value]
     if kind is dict:
         budget.spend(len(value))
-        budget.allocate(ENTRY_BYTES * len(value))
+        budget.allocate(CONTAINER_BYTES + ENTRY_BYTES * len(value))
         return {key: copied(budget, element, depth + 1) for key, element in value.items()}
     if kind is Optional:
         return Optional(value.present, copied(budget, value.value, depth + 1))

@@ -33,16 +33,26 @@ def ends_with(budget: Budget, text: str, part: str) -> bool:
 
 def matches(budget: Budget, text: str, pattern: str) -> bool:
     """`text.matches(pattern)`: does the RE2 pattern match somewhere in the text."""
+    if pattern not in budget.patterns:
+        budget.spend(_compile_cost(pattern))
+        budget.patterns.add(pattern)
     # linear in the text for any pattern, with a factor that grows with the pattern
-    budget.spend(1 + len(pattern) + len(text) * (8 + len(pattern)) // TEXT_PER_MATCH_STEP)
+    budget.spend(1 + len(text) * (8 + len(pattern)) // TEXT_PER_MATCH_STEP)
     return bool(_search(pattern)(text.encode("utf-8", "surrogatepass")))
 
 
 TEXT_PER_MATCH_STEP: Final = 256
 """How many characters, times the length of the pattern, are matched in one step."""
 
-PATTERN_BYTES: Final = 1 << 20
+PATTERN_BYTES: Final = 1 << 19
 """The memory RE2 may take for one pattern; repetitions that need more are refused."""
+
+
+def _compile_cost(pattern: str) -> int:
+    """Return the steps for compiling a pattern: repetitions multiply, and Unicode classes have hundreds of ranges."""
+    repeated = 3_000 if "{" in pattern else 0
+    classes = 20_000 if "\\p" in pattern or "\\P" in pattern else 0
+    return 100 * (1 + len(pattern)) + repeated + classes
 
 
 @lru_cache(maxsize=32)
