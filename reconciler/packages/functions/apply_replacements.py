@@ -1,0 +1,227 @@
+"""apply-replacements: copy a field of one resource into fields of others (kpt.md 15.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.packages.functions.function import (
+    Config,
+    FunctionContext,
+    Item,
+    Output,
+    Result,
+    plain_copy,
+    scalar_text,
+)
+from reconciler.packages.functions.label_query import LabelQueryError, matches_query
+from reconciler.packages.functions.replacement_path import PathError, Reference, find, parse_path
+from reconciler.packages.functions.scalars import resolved
+from reconciler.packages.functions.scopes import scope_of
+
+# later releases fail on missing target fields, name the default target field, and keep the target's type
+_STRICT = (0, 1, 2)
+_ID_FIELDS = ("group", "version", "kind", "name", "namespace")
+
+
+class _ReplacementError(ValueError):
+    """A replacement cannot be made; the message says why."""
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """What differs between releases and profiles."""
+
+    strict: bool
+    matching: str
+    types: str
+    """Whose type a replaced scalar has: `source` or `target`."""
+    missing: str
+    """What a missing target field is: `ignored`, a `warning` or an `error`."""
+
+
+class _Resources:
+    """The items, each with data that is copied when it is first written to."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self.items = tuple(items)
+        self._changed: dict[Item, Any] = {}
+
+    def data(self, item: Item) -> Any:
+        """Return the item's data as it is now; read-only."""
+        return self._changed.get(item, item.data)
+
+    def current(self, item: Item) -> Item:
+        """Return the item as it is now, earlier replacements included."""
+        return item.with_data(self._changed[item]) if item in self._changed else item
+
+    def writable(self, item: Item) -> Any:
+        """Return the item's data, free to change."""
+        return self._changed.setdefault(item, item.copy())
+
+    def all(self) -> tuple[Item, ...]:
+        """Return all items as they are now."""
+        return tuple(self.current(item) for item in self.items)
+
+
+def apply_replacements(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
+    """Return the items with the replacements made, in order, each seeing those before it.
+
+    An error is an error result, and the items stay as they were (upstream exits 0 then).
+    """
+    resources, rules, results = _Resources(items), _rules(context), list[Result]()
+    try:
+        for replacement in _replacements(config):
+            results += _replace(resources, replacement, rules)
+    except (_ReplacementError, PathError, LabelQueryError) as error:
+        return Output(tuple(items), (Result(str(error), "error"),))
+    return Output(resources.all(), tuple(results))
+
+
+def _rules(context: FunctionContext) -> _Rules:
+    strict = context.version >= _STRICT
+    if context.profile == "safe":
+        return _Rules(strict, "exact", "target", "error" if strict else "warning")
+    kept = ("regex", "target", "error") if strict else ("exact", "source", "ignored")
+    return _Rules(strict, *kept)
+
+
+def _replacements(config: Config | None) -> list[Mapping[str, Any]]:
+    if not config:
+        raise _ReplacementError("the configuration must be an ApplyReplacements; there is none")
+    kind = config.get("kind")
+    if kind != "ApplyReplacements" or not str(config.get("apiVersion")).startswith("fn.kpt.dev/"):
+        raise _ReplacementError(f'the configuration must be an fn.kpt.dev ApplyReplacements, not "{kind}"')
+    replacements = config.get("replacements")
+    if not isinstance(replacements, list) or not all(isinstance(entry, Mapping) for entry in replacements):
+        raise _ReplacementError("replacements must be a list of mappings")
+    return replacements
+
+
+def _replace(resources: _Resources, replacement: Mapping[str, Any], rules: _Rules) -> Iterator[Result]:
+    source, targets = replacement.get("source"), replacement.get("targets")
+    if not isinstance(source, Mapping) or not isinstance(targets, list) or not targets:
+        raise _ReplacementError("a replacement must have a source and at least one target")
+    value = _source_value(resources, source)
+    for target in targets:
+        if not isinstance(target, Mapping) or not isinstance(target.get("select"), Mapping):
+            raise _ReplacementError("a target must select resources")
+        yield from _write(resources, target, value, rules)
+
+
+def _source_value(resources: _Resources, source: Mapping[str, Any]) -> Any:
+    item = _only_source(resources, source)
+    path = str(source.get("fieldPath") or "metadata.name")
+    found = [reference.read() for reference in find(resources.data(item), parse_path(path))]
+    if not found or found[0] is None or found[0] in ({}, []):
+        raise _ReplacementError(f"the source field {path} must have a value in {item.key}")
+    options = _options(source)
+    return _part(found[0], options, path) if options.get("delimiter") else found[0]
+
+
+def _only_source(resources: _Resources, source: Mapping[str, Any]) -> Item:
+    matching = [item for item in resources.items if _has_id(resources.current(item), source)]
+    if len(matching) != 1:
+        wanted = " ".join(f"{name}={source[name]}" for name in _ID_FIELDS if source.get(name))
+        raise _ReplacementError(f"exactly one resource must match the source {wanted}, not {len(matching)}")
+    return matching[0]
+
+
+def _part(value: Any, options: Mapping[str, Any], path: str) -> str:
+    text, index = scalar_text(value), _index(options)
+    if text is None:
+        raise _ReplacementError(f"the source field {path} must be a scalar to be split")
+    parts = text.split(str(options["delimiter"]))
+    if not 0 <= index < len(parts):
+        raise _ReplacementError(f"the source field {path} has {len(parts)} parts, so there is none at {index}")
+    return parts[index]
+
+
+def _write(resources: _Resources, target: Mapping[str, Any], value: Any, rules: _Rules) -> Iterator[Result]:
+    default = ["metadata.name"] if rules.strict else []
+    options = _options(target)
+    for item in resources.items:
+        if not _is_target(resources.current(item), target):
+            continue
+        for path in target.get("fieldPaths") or default:
+            references = find(
+                resources.writable(item), parse_path(str(path)), create=bool(options.get("create")),
+                matching=rules.matching,
+            )  # fmt: skip
+            for reference in references:
+                reference.write(_new_value(reference, value, options, rules, str(path)))
+            yield from _missing(item, str(path), rules) if not references else ()
+
+
+def _missing(item: Item, path: str, rules: _Rules) -> Iterator[Result]:
+    message = f"the target field {path} does not exist in {item.key}"
+    if rules.missing == "error":
+        raise _ReplacementError(message)
+    if rules.missing == "warning":
+        yield item.result(message, "warning", path)
+
+
+def _new_value(reference: Reference, value: Any, options: Mapping[str, Any], rules: _Rules, path: str) -> Any:
+    old, text = reference.read(), scalar_text(value)
+    if options.get("delimiter"):
+        return _joined(old, text, options, path)
+    if old is None or isinstance(old, dict | list) or text is None or rules.types == "source":
+        return plain_copy(value)
+    return text if isinstance(old, str) else resolved(text)
+
+
+def _joined(old: Any, text: str | None, options: Mapping[str, Any], path: str) -> str:
+    old_text = scalar_text(old) if old is not None else None
+    if old_text is None or text is None:
+        raise _ReplacementError(f"the target field {path} and what goes into it must be scalars to be split")
+    delimiter, index = str(options["delimiter"]), _index(options)
+    parts = old_text.split(delimiter)
+    if index < 0:
+        parts.insert(0, text)
+    elif index >= len(parts):
+        parts.append(text)
+    else:
+        parts[index] = text
+    return delimiter.join(parts)
+
+
+def _is_target(item: Item, target: Mapping[str, Any]) -> bool:
+    select = target["select"]
+    if not _has_id(item, select) or not _has_labels(item, select):
+        return False
+    rejects = target.get("reject")
+    return not any(_rejects(item, entry) for entry in (rejects if isinstance(rejects, list) else []))
+
+
+def _rejects(item: Item, entry: Any) -> bool:
+    if not isinstance(entry, Mapping):
+        return False
+    by_id = any(entry.get(name) for name in _ID_FIELDS) and _has_id(item, entry)
+    by_labels = bool(entry.get("labelSelector") or entry.get("annotationSelector")) and _has_labels(item, entry)
+    return by_id or by_labels
+
+
+def _has_id(item: Item, wanted: Mapping[str, Any]) -> bool:
+    actual = (item.group, item.version, item.kind, item.name, item.namespace or _unset_namespace(item, wanted))
+    return all(wanted.get(name) in (None, "", value) for name, value in zip(_ID_FIELDS, actual, strict=True))
+
+
+def _unset_namespace(item: Item, wanted: Mapping[str, Any]) -> str:
+    is_default = wanted.get("namespace") == "default" and scope_of(item) != "cluster"
+    return "default" if is_default else ""
+
+
+def _has_labels(item: Item, wanted: Mapping[str, Any]) -> bool:
+    labels, annotations = str(wanted.get("labelSelector") or ""), str(wanted.get("annotationSelector") or "")
+    return matches_query(labels, item.labels) and matches_query(annotations, item.annotations)
+
+
+def _options(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    options = entry.get("options")
+    return options if isinstance(options, Mapping) else {}
+
+
+def _index(options: Mapping[str, Any]) -> int:
+    index = options.get("index")
+    return index if isinstance(index, int) else 0

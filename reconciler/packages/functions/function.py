@@ -1,0 +1,196 @@
+"""What a function is: resources and a configuration in, resources and results out, nothing else (kpt.md 12, 13)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+from reconciler.krm.yaml import Document, Path
+from reconciler.packages.kptfile import Profile, field_path
+from reconciler.packages.parsing import fresh_document
+from reconciler.packages.resource import Described
+
+ResultSeverity = Literal["error", "warning", "info"]
+Config = Mapping[str, Any]
+Version = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Result:
+    """One thing a function says; `file` and `index` are the document's place below the root package."""
+
+    message: str
+    severity: ResultSeverity = "info"
+    resource: tuple[str, str, str, str] | None = None
+    """apiVersion, kind, namespace, name."""
+    field: str = ""
+    current: Any = None
+    proposed: Any = None
+    file: str = ""
+    index: int = 0
+    tags: tuple[tuple[str, str], ...] = ()
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the result as it is written to YAML, in the wire format of kpt.md 12."""
+        data: dict[str, Any] = {"message": self.message, "severity": self.severity}
+        data |= {"resourceRef": self._reference()} if self.resource else {}
+        data |= {"field": self._field()} if self.field else {}
+        data |= {"file": {"path": self.file} | ({"index": self.index} if self.index else {})} if self.file else {}
+        return data | ({"tags": dict(self.tags)} if self.tags else {})
+
+    def _reference(self) -> dict[str, str]:
+        assert self.resource is not None
+        names = ("apiVersion", "kind", "namespace", "name")
+        return {name: value for name, value in zip(names, self.resource, strict=True) if value}
+
+    def _field(self) -> dict[str, Any]:
+        values = {"currentValue": self.current, "proposedValue": self.proposed}
+        return {"path": self.field} | {name: value for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True, eq=False)
+class Item(Described):
+    """A resource as functions see it: plain data over a document whose text is only touched when it must be.
+
+    `id` ties it to what the function was given; None is a new resource. `package`, `path` and `index` are as in
+    PackageResource; a new resource may leave path "" and index -1, and is given a place. `data` is shared and
+    read-only: take a `copy`, change that, and return `item.with_data(copy)`.
+    """
+
+    package: str
+    path: str
+    index: int
+    data: Any = field(repr=False)
+    id: int | None = None
+    base: Document | None = field(default=None, repr=False)
+
+    @property
+    def file(self) -> str:
+        """The file below the root package; "" for a new resource without a place."""
+        return f"{self.package}/{self.path}" if self.package and self.path else self.path
+
+    @cached_property
+    def document(self) -> Document:
+        """The resource as text; comments, order and quoting of what did not change are those of the file."""
+        if self.base is None:
+            return fresh_document(self.data)
+        return self.base if self.data is self.base.data else self.base.with_data(self.data)
+
+    def copy(self) -> Any:
+        """Return the data, free to change."""
+        return plain_copy(self.data)
+
+    def with_data(self, data: Any) -> Item:
+        """Return the item with other data."""
+        return replace(self, data=data)
+
+    def with_values(self, values: Iterable[tuple[Path, Any]]) -> Item:
+        """Return the item with values set at these paths, one after the other; missing mappings are made."""
+        changed = [(path, value) for path, value in values if value_at(self.data, path, _ABSENT) != value]
+        if not changed:
+            return self
+        data = self.copy()
+        for path, value in changed:
+            set_at(data, path, value)
+        return self.with_data(data)
+
+    def with_comment(self, path: Path, comment: str | None) -> Item:
+        """Return the item with another line comment ("# …" included) at a path."""
+        document = self.document.with_comment(path, comment)
+        return replace(self, data=document.data, base=document)
+
+    def moved(self, path: str, index: int) -> Item:
+        """Return the item at another place."""
+        return replace(self, path=path, index=index)
+
+    def result(self, message: str, severity: ResultSeverity = "info", path: Path | str = (), **values: Any) -> Result:
+        """Return a result about a field of this item."""
+        shown = path if isinstance(path, str) else field_path(path)
+        return Result(message, severity, field=shown, file=self.file, index=self.index, **values)
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a function returns: the resources that remain, in any order, what it says, and whether it failed."""
+
+    items: tuple[Item, ...]
+    results: tuple[Result, ...] = ()
+    failed: bool = False
+    log: str = ""
+    """What the function printed."""
+
+
+@dataclass(frozen=True)
+class FunctionContext:
+    """What a function may know besides its resources and its configuration."""
+
+    profile: Profile = "safe"
+    version: Version = (0, 0, 0)
+    package: str = ""
+    """The package whose pipeline runs, relative to the root."""
+
+
+class Function(Protocol):
+    """A pure function of its arguments: deterministic, without input or output, and never raising for bad input."""
+
+    def __call__(self, items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
+        """Return the resources that remain and what there is to say; `config` is None where none is given."""
+        ...
+
+
+def failure(items: Sequence[Item], message: str) -> Output:
+    """Return the output of a function that fails with one error."""
+    return Output(tuple(items), (Result(message, "error"),), failed=True)
+
+
+def plain_copy(data: Any) -> Any:
+    """Return a deep copy of plain data; scalars are shared."""
+    if isinstance(data, dict):
+        return {key: plain_copy(value) for key, value in data.items()}
+    return [plain_copy(value) for value in data] if isinstance(data, list) else data
+
+
+def value_at(data: Any, path: Path, default: Any = None) -> Any:
+    """Return the value at a path, or the default where the path does not exist."""
+    for part in path:
+        in_list = isinstance(data, list) and isinstance(part, int) and 0 <= part < len(data)
+        if in_list or (isinstance(data, dict) and part in data):
+            data = data[part]
+        else:
+            return default
+    return data
+
+
+def set_at(data: Any, path: Path, value: Any) -> None:
+    """Set the value at a path of plain data in place; missing and null mappings on the way are made."""
+    for part in path[:-1]:
+        if isinstance(data, dict) and data.get(part) is None:
+            data[part] = {}
+        data = data[part]
+    data[path[-1]] = value
+
+
+def scalar_text(value: Any) -> str | None:
+    """Return a scalar as YAML spells it, or None for a mapping or a sequence."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict | list):
+        return None
+    return "null" if value is None else str(value)
+
+
+def quoted(text: str) -> str:
+    """Return text between double quotes, as upstream's messages show values."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def string_map(data: Any) -> dict[str, str]:
+    """Return a mapping of scalars with its values as text; anything else in it is left out."""
+    texts = {key: scalar_text(value) for key, value in data.items()} if isinstance(data, Mapping) else {}
+    return {str(key): text for key, text in texts.items() if text is not None}
+
+
+_ABSENT = object()

@@ -1,0 +1,110 @@
+"""The registry: which function an image name and version stand for (kpt.md 13)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import re2
+
+from reconciler.packages.functions.apply_replacements import apply_replacements
+from reconciler.packages.functions.apply_setters import apply_setters
+from reconciler.packages.functions.function import Function, Version
+from reconciler.packages.functions.gen_pkg_context import gen_pkg_context
+from reconciler.packages.functions.search_replace import search_replace
+from reconciler.packages.functions.set_annotations import set_annotations
+from reconciler.packages.functions.set_labels import set_labels
+from reconciler.packages.functions.set_namespace import set_namespace
+from reconciler.packages.functions.starlark import run_starlark
+from reconciler.packages.kptfile import FunctionSpec
+
+_NEWEST = 1_000_000
+_VERSION = re2.compile(r"[=^~]?\s*v?(\d+)(?:\.(\d+|[x*]))?(?:\.(\d+|[x*]))?")
+_MOVING_TAGS = ("", "latest", "unstable")
+
+
+@dataclass(frozen=True)
+class Release:
+    """An implementation and the versions it stands for: from `since` on, before `until`."""
+
+    function: Function
+    since: Version
+    until: Version
+
+
+@dataclass(frozen=True)
+class Found:
+    """The implementation of an image; `warning` says when its version could only be guessed."""
+
+    function: Function
+    version: Version
+    warning: str = ""
+
+
+@dataclass(frozen=True)
+class Registry:
+    """Implementations by the image's base name."""
+
+    releases: Mapping[str, tuple[Release, ...]]
+
+    def find(self, spec: FunctionSpec) -> Found | None:
+        """Return what runs in place of an image, or None when nothing here can; commands (`exec`) never can.
+
+        Registry and folder do not count. A tag like `v0.4` or `latest` means the newest such release. A tag that we
+        do not know, and a digest, means the newest there is, with a warning. The `tag` field of a pipeline's function
+        overrules the image's own tag.
+        """
+        name, tag, digest = _split(spec.image)
+        releases = self.releases.get(name)
+        if not releases:
+            return None
+        newest = Found(releases[-1].function, (*releases[-1].until[:2], _NEWEST))
+        wanted = spec.tag or tag
+        if digest and not wanted:
+            return Found(newest.function, newest.version, f"the newest {name} runs, since a digest names no version")
+        if wanted in _MOVING_TAGS:
+            return newest
+        return _of_version(releases, wanted) or Found(
+            newest.function, newest.version, f'the newest {name} runs, since "{wanted}" is not a version known here'
+        )
+
+
+def _split(image: str) -> tuple[str, str, str]:
+    """Return (base name, tag, digest) of an image reference."""
+    reference, _, digest = image.partition("@")
+    name, _, tag = reference.rpartition("/")[2].partition(":")
+    return name, tag, digest
+
+
+def _of_version(releases: tuple[Release, ...], text: str) -> Found | None:
+    match = _VERSION.fullmatch(text.strip())
+    if not match:
+        return None
+    major, minor, patch = (int(part) if part and part.isdecimal() else _NEWEST for part in match.groups())
+    version = (major, minor, patch)
+    matching = [release for release in releases if release.since <= version and _floor(version) < release.until]
+    return Found(matching[-1].function, version) if matching else None
+
+
+def _floor(version: Version) -> Version:
+    major, minor, patch = (0 if part == _NEWEST else part for part in version)
+    return (major, minor, patch)
+
+
+def _all(function: Function, until: Version) -> tuple[Release, ...]:
+    # these functions look at their version themselves
+    return (Release(function, (0, 0, 0), until),)
+
+
+BUILTIN = Registry(
+    {
+        "apply-replacements": _all(apply_replacements, (0, 2, 0)),
+        "apply-setters": _all(apply_setters, (0, 3, 0)),
+        "gen-pkg-context": _all(gen_pkg_context, (1, 0, 0)),
+        "search-replace": _all(search_replace, (0, 3, 0)),
+        "set-annotations": _all(set_annotations, (0, 2, 0)),
+        "set-labels": _all(set_labels, (0, 3, 0)),
+        "set-namespace": _all(set_namespace, (0, 5, 0)),
+        "starlark": _all(run_starlark, (0, 6, 0)),
+    }
+)

@@ -1,0 +1,185 @@
+"""search-replace: find fields by value, path or file, and set their value or comment (kpt.md 16)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import re2
+
+from reconciler.krm.yaml import Path
+from reconciler.packages.functions.function import (
+    Config,
+    FunctionContext,
+    Item,
+    Output,
+    Result,
+    failure,
+    quoted,
+    scalar_text,
+    string_map,
+    value_at,
+)
+from reconciler.packages.functions.scalars import resolved, retyped
+from reconciler.packages.kptfile import field_path
+
+_KEYS = ("by-value", "by-file-path", "by-value-regex", "by-path", "put-value", "put-comment")
+_GROUP = re2.compile(r"\$\{([0-9]+)\}")
+_GLOB = re2.compile(r"\*\*/|\*\*|\*|\?|\[[^\]]*\]|\{[^}]*\}|.")
+
+
+class _SearchError(ValueError):
+    """The search cannot be done as asked; the message says why."""
+
+
+@dataclass(frozen=True)
+class _Search:
+    value: str
+    regex: Any
+    path: tuple[str, ...]
+    file: Any
+    put_value: str
+    put_comment: str
+
+    @property
+    def puts_by_path(self) -> bool:
+        """Whether the path names one field outright, which is then made where it is missing."""
+        literal = bool(self.path) and all(part and "*" not in part and "[" not in part for part in self.path)
+        return literal and bool(self.put_value) and not self.value and self.regex is None
+
+    def matches(self, path: Path, text: str) -> bool:
+        """Tell whether the scalar at a path is looked for; conditions that are given must all hold."""
+        by_value = self.regex is not None or bool(self.value)
+        value_holds = bool(self.value and text == self.value) or bool(self.regex and self.regex.search(text))
+        path_holds = bool(self.path) and path_matches(field_path(path), self.path)
+        return (by_value or bool(self.path)) and (value_holds or not by_value) and (path_holds or not self.path)
+
+    def filled(self, pattern: str, text: str) -> str:
+        """Return a pattern with the capture groups of the value's match."""
+        match = self.regex.search(text) if self.regex else None
+        for number, group in enumerate(match.groups() if match else (), start=1):
+            pattern = pattern.replace(f"${{{number}}}", group or "")
+        if self.regex and _GROUP.search(pattern):
+            raise _SearchError("unable to resolve capture groups")
+        return pattern
+
+
+def search_replace(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
+    """Return the items with what was found replaced; one result for each match, or one that says there is none."""
+    changed: list[Item] = []
+    results: list[Result] = []
+    try:
+        search = _read(string_map((config or {}).get("data")))
+        for item in items:
+            new, said = _searched(item, search)
+            changed.append(new)
+            results += said
+    except _SearchError as error:
+        return failure(items, f"failed to perform search-replace operation: {quoted(str(error))}")
+    return Output(tuple(changed), tuple(results) or (Result("no matches"),))
+
+
+def path_matches(path: str, pattern: Sequence[str]) -> bool:
+    """Tell whether a field path matches: `*` is any element, `**` any number of them, `name[*]` any index."""
+    parts, reached = path.split("."), {0}
+    for element in pattern:
+        if element == "**":
+            reached = set(range(min(reached, default=len(parts) + 1), len(parts) + 1))
+        else:
+            reached = {at + 1 for at in reached if at < len(parts) and _element_matches(parts[at], element)}
+    return len(parts) in reached
+
+
+def _element_matches(part: str, pattern: str) -> bool:
+    if pattern in ("*", part):
+        return True
+    name, bracket, index = part.partition("[")
+    wanted_name, wanted_bracket, wanted_index = pattern.partition("[")
+    is_named = wanted_name in ("*", name)
+    return bool(bracket and wanted_bracket) and is_named and wanted_index in ("*]", index)
+
+
+def _read(data: Mapping[str, str]) -> _Search:
+    for key in data:
+        if key not in _KEYS:
+            raise _SearchError(f'invalid matcher "{key}", must be one of [{" ".join(map(quoted, _KEYS))}]')
+    if data.get("by-value") and data.get("by-value-regex"):
+        raise _SearchError('only one of ["by-value", "by-value-regex"] can be provided')
+    return _Search(
+        value=data.get("by-value", ""),
+        regex=_regex(data.get("by-value-regex", "")),
+        path=tuple(data["by-path"].split(".")) if data.get("by-path") else (),
+        file=_regex(_glob(data.get("by-file-path", ""))),
+        put_value=data.get("put-value", ""),
+        put_comment=data.get("put-comment", ""),
+    )
+
+
+def _regex(pattern: str) -> Any:
+    try:
+        return re2.compile(pattern) if pattern else None
+    except re2.error as error:
+        raise _SearchError(f"{quoted(pattern)} must be a regular expression: {error}") from error
+
+
+def _glob(pattern: str) -> str:
+    """Return a doublestar glob as a regular expression."""
+    known = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    tokens = [match.group(0) for match in _GLOB.finditer(pattern)]
+    return "".join(known.get(token) or _glob_token(token) for token in tokens)
+
+
+def _glob_token(token: str) -> str:
+    if token.startswith("{") and len(token) > 1:
+        return f"(?:{'|'.join(_glob(choice) for choice in token[1:-1].split(','))})"
+    if token.startswith("[") and len(token) > 1:
+        return token.replace("[!", "[^", 1)
+    return str(re2.escape(token))
+
+
+def _searched(item: Item, search: _Search) -> tuple[Item, list[Result]]:
+    if search.file is not None and not search.file.fullmatch(item.path):
+        return item, []
+    if search.puts_by_path:
+        message = f"Mutated field value to {quoted(search.put_value)}"
+        changed = item.with_values([(search.path, resolved(search.put_value))])
+        return changed, [item.result(message, "info", search.path)]
+    results: list[Result] = []
+    for path, text in list(_fields(item.data, (), search)):
+        item, shown = _put(item, path, text, search)
+        verb = "Mutated field value to" if search.put_value or search.put_comment else "Matched field value"
+        results.append(item.result(f"{verb} {quoted(shown)}", "info", path))
+    return item, results
+
+
+def _fields(value: Any, path: Path, search: _Search) -> Iterator[tuple[Path, str | None]]:
+    """Yield the matching fields with their text, None for a list that gets a comment."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if search.put_comment and isinstance(inner, list) and inner and search.path:
+                yield from [((*path, key), None)] if path_matches(field_path((*path, key)), search.path) else []
+        for key, inner in value.items():
+            yield from _fields(inner, (*path, key), search)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _fields(inner, (*path, index), search)
+    else:
+        text = scalar_text(value) or ""
+        yield from [(path, text)] if search.matches(path, text) else []
+
+
+def _put(item: Item, path: Path, text: str | None, search: _Search) -> tuple[Item, str]:
+    """Return the item with the value and the comment put, and what the field shows then."""
+    if text is None:
+        comment = f"# {search.put_comment}"
+        shown = ", ".join(scalar_text(value) or "" for value in value_at(item.data, path))
+        return item.with_comment(path, comment), f"[{shown}]"
+    shown = text
+    if search.put_value:
+        shown = search.filled(search.put_value, text)
+        item = item.with_values([(path, retyped(shown, item.document, path))])
+    if search.put_comment:
+        comment = f"# {search.filled(search.put_comment, text)}"
+        item, shown = item.with_comment(path, comment), f"{shown} {comment}"
+    return item, shown

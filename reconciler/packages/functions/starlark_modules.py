@@ -1,0 +1,211 @@
+"""The modules that starlark scripts may load; what is not here cannot be loaded (kpt.md 15.6)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import re2
+import starlark
+
+from reconciler.krm.yaml import emit
+from reconciler.packages.parsing import Unparsable, parse_cached
+
+_KRMFN = """
+def _field(resource, *names):
+    for name in names:
+        resource = resource.get(name) if type(resource) == "dict" else None
+    return resource
+
+def _match_gvk(resource, apiVersion, kind):
+    return resource.get("apiVersion") == apiVersion and resource.get("kind") == kind
+
+def _match_name(resource, name):
+    return _field(resource, "metadata", "name") == name
+
+def _match_namespace(resource, namespace):
+    return _field(resource, "metadata", "namespace") == namespace
+
+krmfn = struct(match_gvk=_match_gvk, match_name=_match_name, match_namespace=_match_namespace)
+"""
+_RE = """
+def _compile(pattern):
+    return struct(
+        findall=lambda text: _findall(pattern, text),
+        match=lambda text: _match(pattern, text),
+        search=lambda text: _search(pattern, text),
+        split=lambda text, maxsplit=0: _split(pattern, text, maxsplit),
+        sub=lambda repl, text, count=0: _sub(pattern, repl, text, count),
+    )
+
+re = struct(compile=_compile, findall=_findall, match=_match, search=_search, split=_split, sub=_sub)
+"""
+_ENCODINGS: Mapping[str, tuple[bool, bool]] = {
+    # name: (the alphabet for URLs, padding)
+    "standard": (False, True),
+    "standard_raw": (False, False),
+    "url": (True, True),
+    "url_raw": (True, False),
+}
+_GO_GROUP = re2.compile(r"\$(?:\{(\w+)\}|(\w+))")
+
+
+def _compiled(pattern: str) -> Any:
+    try:
+        return re2.compile(pattern)
+    except re2.error as error:
+        raise ValueError(f"{pattern!r} must be a regular expression: {error}") from error
+
+
+def _findall(pattern: str, text: str) -> list[str]:
+    return [match.group(0) for match in _compiled(pattern).finditer(text)]
+
+
+def _match(pattern: str, text: str) -> list[list[str]]:
+    return [[match.group(0), *(group or "" for group in match.groups())] for match in _compiled(pattern).finditer(text)]
+
+
+def _search(pattern: str, text: str) -> list[int] | None:
+    match = _compiled(pattern).search(text)
+    return list(match.span()) if match else None
+
+
+def _split(pattern: str, text: str, maxsplit: int = 0) -> list[str]:
+    return list(_compiled(pattern).split(text, maxsplit))
+
+
+def _sub(pattern: str, repl: str, text: str, count: int = 0) -> str:
+    def filled(match: Any) -> str:
+        return str(_GO_GROUP.sub(lambda group: _group(match, group.group(1) or group.group(2)), repl))
+
+    return str(_compiled(pattern).sub(filled, text, count))
+
+
+def _group(match: Any, name: str) -> str:
+    try:
+        return match.group(int(name) if name.isdecimal() else name) or ""
+    except (IndexError, KeyError):
+        return ""  # an unknown group is empty in the language these templates come from
+
+
+def _loads(text: str) -> Any:
+    parsed = parse_cached(text.encode())
+    if isinstance(parsed, Unparsable):
+        raise ValueError(parsed.message)  # noqa: TRY004 - the script's data is wrong, not the type
+    return parsed.documents[0].data if parsed.documents else None
+
+
+def _encode(text: str, encoding: str = "standard") -> str:
+    url, padded = _ENCODINGS[encoding]
+    encoded = (base64.urlsafe_b64encode if url else base64.b64encode)(text.encode()).decode()
+    return encoded if padded else encoded.rstrip("=")
+
+
+def _decode(text: str, encoding: str = "standard") -> str:
+    url, _ = _ENCODINGS[encoding]
+    padded = text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4)
+    return (base64.urlsafe_b64decode if url else base64.b64decode)(padded).decode()
+
+
+def _json_encode(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def _json_indent(text: str, prefix: str = "", indent: str = "\t") -> str:
+    return json.dumps(json.loads(text), ensure_ascii=False, indent=indent).replace("\n", f"\n{prefix}")
+
+
+def _dumps(value: Any) -> str:
+    return emit(_sorted(value))
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value, key=str)}
+    return [_sorted(entry) for entry in value] if isinstance(value, list) else value
+
+
+_MATH_FUNCTIONS = [
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "ceil",
+    "copysign",
+    "cos",
+    "cosh",
+    "degrees",
+    "exp",
+    "fabs",
+    "floor",
+    "gamma",
+    "hypot",
+    "log",
+    "pow",
+    "radians",
+    "remainder",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+]
+_MATH: dict[str, Callable[..., Any]] = {name: getattr(math, name) for name in _MATH_FUNCTIONS}
+Module = tuple[str, Mapping[str, Callable[..., Any]]]
+
+
+def _struct(name: str, functions: Mapping[str, Callable[..., Any]], constants: str = "") -> Module:
+    """Return a module that holds one struct of functions and constants."""
+    members = ", ".join(f"{function}=_{function}" for function in functions)
+    return f"{name} = struct({members}{constants})\n", {f"_{key}": function for key, function in functions.items()}
+
+
+_MODULES: Mapping[str, Module] = {
+    "krmfn.star": (_KRMFN, {}),
+    "encoding/json.star": _struct("json", {"encode": _json_encode, "decode": json.loads, "indent": _json_indent}),
+    "encoding/yaml.star": _struct("yaml", {"loads": _loads, "dumps": _dumps}),
+    "encoding/base64.star": _struct("base64", {"encode": _encode, "decode": _decode}),
+    "re.star": (
+        _RE,
+        {"_findall": _findall, "_match": _match, "_search": _search, "_split": _split, "_sub": _sub},
+    ),
+    "math.star": _struct(
+        "math",
+        _MATH | {"mod": math.fmod, "round": round},
+        f", e={math.e!r}, pi={math.pi!r}",
+    ),
+}
+
+
+def dialect() -> starlark.Dialect:
+    """Return the dialect of scripts and modules: top-level statements, functions, load, f-strings."""
+    chosen = starlark.Dialect.extended()
+    chosen.enable_top_level_stmt = True
+    chosen.enable_f_strings = True
+    return chosen
+
+
+def language() -> starlark.Globals:
+    """Return the built-in names of the language; printing is left to the caller."""
+    extension = starlark.LibraryExtension
+    return starlark.Globals.extended_by([extension.StructType, extension.Json, extension.Map, extension.Filter])
+
+
+@cache
+def load_module(name: str) -> starlark.FrozenModule:
+    """Return a module by the name a script loads it by; an unknown one raises FileNotFoundError."""
+    if name not in _MODULES:
+        raise FileNotFoundError(f"{name} cannot be loaded; there are {', '.join(_MODULES)}")
+    source, functions = _MODULES[name]
+    module = starlark.Module()
+    for key, function in functions.items():
+        module.add_callable(key, function)
+    starlark.eval(module, starlark.parse(name, source, dialect()), language())
+    return module.freeze()

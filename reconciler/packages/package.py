@@ -1,0 +1,160 @@
+"""Packages: which files belong to which package, what is hidden, and which documents are resources (kpt.md 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from posixpath import basename, dirname
+from typing import Any
+
+from pathspec import GitIgnoreSpec
+
+from reconciler.krm.findings import Finding, Where
+from reconciler.krm.yaml import Document, YamlFile
+from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
+from reconciler.packages.parsing import Unparsable, parse_cached, parse_json_cached
+from reconciler.packages.resource import Described
+from reconciler.snapshot.files import FileTree
+
+KRMIGNORE = ".krmignore"
+_KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+
+
+@dataclass(frozen=True)
+class PackageResource(Described):
+    """One document of a package's files.
+
+    `package` is the path of its package below the root ("" for the root), `path` the file relative to
+    that package, `index` the document's place in the file, from 0.
+    """
+
+    package: str
+    path: str
+    index: int
+    document: Document = field(compare=False)
+
+    @property
+    def data(self) -> Any:
+        """The document as plain data; read-only."""
+        return self.document.data
+
+    @property
+    def file(self) -> str:
+        """The file relative to the root package."""
+        return join(self.package, self.path)
+
+    @property
+    def where(self) -> Where:
+        """The document's place, for findings."""
+        return Where(self.file, self.document.line, str(self.key))
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package with all that lies below it: a root with a Kptfile, and the packages nested in it."""
+
+    files: FileTree
+
+    @cached_property
+    def kptfile(self) -> Kptfile | tuple[Finding, ...]:
+        """The root's Kptfile, or why it cannot be read."""
+        return self.kptfile_of("")
+
+    def kptfile_of(self, package: str) -> Kptfile | tuple[Finding, ...]:
+        """Return the Kptfile of a (sub)package, or why it cannot be read."""
+        path = join(package, KPTFILE)
+        if path not in self.files:
+            return (Finding("KptfileMissing", f"a package must have a {KPTFILE}", Where(path)),)
+        return read_kptfile(self.files[path].data, path)
+
+    @cached_property
+    def subpackages(self) -> tuple[str, ...]:
+        """The paths of all packages below the root, sorted; the root itself is not in it."""
+        return tuple(sorted(dirname(path) for path in self.files if basename(path) == KPTFILE and dirname(path)))
+
+    def owner(self, path: str) -> str:
+        """Return the path of the nearest package that holds a file; "" is the root."""
+        folder = dirname(path)
+        while folder and folder not in self._packages:
+            folder = dirname(folder)
+        return folder
+
+    def is_ignored(self, path: str) -> bool:
+        """Tell whether a .krmignore of the file's own package hides it from KRM reading (kpt.md 1.6)."""
+        owner, ignored = self.owner(path), False
+        for folder, spec in self._ignores.get(owner, ()):
+            inside = path.removeprefix(f"{folder}/" if folder else "")
+            if not folder or inside != path:
+                verdict = spec.check_file(inside).include
+                ignored = ignored if verdict is None else verdict
+        return ignored
+
+    def krm_files(self) -> Iterator[str]:
+        """Yield the files that render reads: Kptfile, *.yaml, *.yml and *.json that nothing hides."""
+        return (path for path in self.files if is_krm_file(path) and not self.is_ignored(path))
+
+    def opaque_files(self) -> Iterator[str]:
+        """Yield the files that render does not read."""
+        return (path for path in self.files if not is_krm_file(path) or self.is_ignored(path))
+
+    @cached_property
+    def reading(self) -> tuple[tuple[PackageResource, ...], tuple[Finding, ...]]:
+        """All resources in the order of their files, and a finding for every file that does not parse."""
+        resources: list[PackageResource] = []
+        findings: list[Finding] = []
+        for path in self.krm_files():
+            parsed = documents_of(path, self.files[path].data)
+            if isinstance(parsed, Unparsable):
+                message = f"the file must be {'JSON' if path.endswith('.json') else 'YAML'}: {parsed.message}"
+                findings.append(Finding("YamlSyntax", message, Where(path, parsed.line)))
+            else:
+                resources += self._resources(path, parsed)
+        return tuple(resources), tuple(findings)
+
+    @property
+    def resources(self) -> tuple[PackageResource, ...]:
+        """The resources of every file that parses, in the order of their files."""
+        return self.reading[0]
+
+    def _resources(self, path: str, documents: Iterable[Document]) -> Iterator[PackageResource]:
+        owner = self.owner(path)
+        inside = path.removeprefix(f"{owner}/" if owner else "")
+        return (PackageResource(owner, inside, index, document) for index, document in enumerate(documents))
+
+    @cached_property
+    def _packages(self) -> frozenset[str]:
+        return frozenset(self.subpackages)
+
+    @cached_property
+    def _ignores(self) -> dict[str, list[tuple[str, GitIgnoreSpec]]]:
+        # files come sorted, but "a-b/x" sorts before "a/x": the outermost folder must speak first
+        ignores: dict[str, list[tuple[str, GitIgnoreSpec]]] = {}
+        for path in sorted((p for p in self.files if basename(p) == KRMIGNORE), key=lambda p: p.count("/")):
+            lines = self.files[path].data.decode("utf-8", "replace").splitlines()
+            ignores.setdefault(self.owner(path), []).append((dirname(path), GitIgnoreSpec.from_lines(lines)))
+        return ignores
+
+
+def is_krm_file(path: str) -> bool:
+    """Tell whether render reads a file of this name."""
+    return basename(path) == KPTFILE or path.endswith((".yaml", ".yml", ".json"))
+
+
+def is_kustomization_file(path: str) -> bool:
+    """Tell whether the file is a Kustomization by its name, which exempts it from the KRM check (kpt.md 1.8)."""
+    return basename(path) in _KUSTOMIZATIONS
+
+
+def documents_of(path: str, content: bytes) -> tuple[Document, ...] | Unparsable:
+    """Return the documents of a file by its name's ending, or why it does not parse."""
+    if path.endswith(".json"):
+        document = parse_json_cached(content)
+        return document if isinstance(document, Unparsable) else (document,)
+    parsed = parse_cached(content)
+    return parsed.documents if isinstance(parsed, YamlFile) else parsed
+
+
+def join(folder: str, path: str) -> str:
+    """Return a path below a folder; "" is the root."""
+    return f"{folder}/{path}" if folder else path

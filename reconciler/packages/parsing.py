@@ -1,0 +1,65 @@
+"""Parsing the files of packages: each content once, and errors as values."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NoReturn
+
+from reconciler.krm.yaml import Document, YamlError, YamlFile, emit, parse
+
+# a pass renders one upstream package for many clusters; room for every distinct file of the packages in flight
+_REMEMBERED_FILES = 2048
+
+
+@dataclass(frozen=True)
+class Unparsable:
+    """Why a file could not be parsed, and in which line (from 1; 0: unknown)."""
+
+    message: str
+    line: int = 0
+
+
+@lru_cache(maxsize=_REMEMBERED_FILES)
+def parse_cached(content: bytes) -> YamlFile | Unparsable:
+    """Return the parsed YAML file, or why it is none; equal bytes are parsed once."""
+    try:
+        return parse(content)
+    except YamlError as error:
+        return Unparsable(error.message, error.line)
+
+
+@lru_cache(maxsize=_REMEMBERED_FILES)
+def parse_json_cached(content: bytes) -> Document | Unparsable:
+    """Return a JSON file as a document, or why it is none; equal bytes are parsed once."""
+    try:
+        data = json.loads(content, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        return Unparsable(error.msg, error.lineno)
+    except (ValueError, RecursionError) as error:
+        return Unparsable(str(error))
+    return fresh_document(data)
+
+
+def fresh_document(data: Any) -> Document:
+    """Return data that has no text yet as a document in our own style."""
+    return parse(emit(data)).documents[0]
+
+
+def json_text(data: Any, like: bytes) -> bytes:
+    """Return data as a JSON file, indented and ended as the file that it replaces."""
+    text = json.dumps(data, indent=_indentation(like), ensure_ascii=False)
+    return (text + ("\n" if like.endswith(b"\n") or not like else "")).encode()
+
+
+def _indentation(content: bytes) -> int | str | None:
+    lines = content.decode("utf-8", "replace").splitlines()[1:2]
+    if not lines:
+        return None if content else 2
+    blank = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
+    return blank or 2
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,369 @@
+"""Rendering: the function pipelines of a package and its subpackages, in order (kpt.md 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from posixpath import dirname, normpath
+from typing import Any, Literal, NoReturn, Protocol
+
+from reconciler.krm.findings import Finding, Where
+from reconciler.packages.functions.function import Config, FunctionContext, Item, Output, Result
+from reconciler.packages.functions.registry import BUILTIN, Found
+from reconciler.packages.kptfile import (
+    SAVE_ON_RENDER_FAILURE,
+    FunctionSpec,
+    Kptfile,
+    Profile,
+    Selector,
+    validate_kptfile,
+)
+from reconciler.packages.package import (
+    Package,
+    PackageResource,
+    documents_of,
+    is_krm_file,
+    is_kustomization_file,
+    join,
+)
+from reconciler.packages.parsing import Unparsable
+from reconciler.packages.write_back import write_back
+from reconciler.snapshot.files import FileTree
+
+Stage = Literal["mutators", "validators"]
+FailureKind = Literal["invalid", "failed", "unavailable"]
+
+
+class Functions(Protocol):
+    """Where functions come from: the built-in registry, or one that also knows external runners."""
+
+    def find(self, spec: FunctionSpec) -> Found | None:
+        """Return what runs for an entry of a pipeline, or None when nothing here can."""
+        ...
+
+
+@dataclass(frozen=True)
+class Step:
+    """One function that was called, or that could not be."""
+
+    package: str
+    """The path of its package, "" for the root."""
+    stage: Stage
+    name: str
+    image: str
+    exec: str
+    exit_code: int
+    results: tuple[Result, ...] = ()
+    error: str = ""
+    """Why it could not be called, or why its output was refused."""
+    log: str = ""
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the step as it is written to YAML; what is empty is left out."""
+        data = {
+            "package": self.package or ".",
+            "stage": self.stage.removesuffix("s"),
+            "name": self.name,
+            "image": self.image,
+            "exec": self.exec,
+            "exitCode": self.exit_code,
+            "executionError": self.error,
+            "results": [result.as_data() for result in self.results],
+            "stderr": self.log,
+        }
+        return {key: value for key, value in data.items() if value not in ("", [])}
+
+
+@dataclass(frozen=True)
+class RenderFailure:
+    """Why a render stopped: bad input (`invalid`), a function that failed, or one that cannot run here."""
+
+    kind: FailureKind
+    package: str
+    function: str
+    """The image or command; "" when it stopped before any function."""
+    message: str
+
+
+@dataclass(frozen=True)
+class RenderResult:
+    """What a render made: the files (those of before when it failed), every step, and what is wrong with the input."""
+
+    files: FileTree
+    steps: tuple[Step, ...] = ()
+    failure: RenderFailure | None = None
+    findings: tuple[Finding, ...] = ()
+
+
+class _StopRenderError(Exception):
+    """Ends a render; carries its failure."""
+
+    def __init__(self, failure: RenderFailure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+def render(files: FileTree, functions: Functions = BUILTIN, profile: Profile = "safe") -> RenderResult:
+    """Return the package with its pipelines run, subpackages before their parents unless the root asks otherwise.
+
+    A failure leaves the files as they were before (design 10.19); only `compat` keeps what was done so far when the
+    root is annotated `kpt.dev/save-on-render-failure`.
+    """
+    package = Package(files)
+    kptfiles, findings = _read_all(package, profile)
+    if findings:
+        return RenderResult(files, (), RenderFailure("invalid", "", "", findings[0].message), findings)
+    run = _Run(package, kptfiles, functions, profile)
+    try:
+        for path in _order(package.subpackages, breadth_first=kptfiles[""].renders_breadth_first):
+            run.package(path)
+    except _StopRenderError as stop:
+        saves = profile == "compat" and kptfiles[""].annotations.get(SAVE_ON_RENDER_FAILURE) == "true"
+        return RenderResult(run.written(prune=False) if saves else files, tuple(run.steps), stop.failure)
+    return RenderResult(run.written(prune=True), tuple(run.steps))
+
+
+@dataclass(frozen=True)
+class _Call:
+    package: str
+    stage: Stage
+    spec: FunctionSpec
+
+
+class _Run:
+    """One render: the resources as they are now, and the steps so far."""
+
+    def __init__(self, package: Package, kptfiles: dict[str, Kptfile], functions: Functions, profile: Profile) -> None:
+        self._package = package
+        self._kptfiles = kptfiles
+        self._functions = functions
+        self._profile = profile
+        self._items = {number: _item(number, resource) for number, resource in enumerate(package.resources)}
+        self._next = len(self._items)
+        self.steps: list[Step] = []
+
+    def package(self, path: str) -> None:
+        """Run the pipeline of one package over its resources and those of the packages below it."""
+        pipeline = self._kptfiles[path].pipeline
+        if not pipeline.mutators and not pipeline.validators:
+            self._require_krm_input(path, None)
+        for spec in pipeline.mutators:
+            selected = _selected(self._scope(path), spec)
+            self._commit(path, spec, selected, self._call(path, "mutators", spec, selected))
+        for spec in pipeline.validators:
+            # what a validator returns is not looked at
+            self._call(path, "validators", spec, _selected(self._scope(path), spec))
+
+    def written(self, *, prune: bool) -> FileTree:
+        """Return the files with the resources as they are now."""
+        return write_back(self._package.files, self._package.resources, self._items.values(), prune=prune)
+
+    def _scope(self, path: str) -> list[Item]:
+        items = [item for item in self._items.values() if _is_within(item.package, path)]
+        return sorted(items, key=lambda item: item.package != path)
+
+    def _call(self, path: str, stage: Stage, spec: FunctionSpec, items: Sequence[Item]) -> Output:
+        call = _Call(path, stage, spec)
+        self._require_krm_input(path, call)
+        config = self._config(call)
+        found = self._functions.find(spec)
+        if found is None:
+            message = f'the function "{spec.label}" of package "{path or "."}" cannot run here'
+            self._stop("unavailable", path, message, call)
+        output = found.function(items, config, FunctionContext(self._profile, found.version, path))
+        warned = (Result(found.warning, "warning"),) if found.warning else ()
+        self._record(path, stage, spec, replace(output, results=(*warned, *output.results)))
+        return output
+
+    def _record(self, path: str, stage: Stage, spec: FunctionSpec, output: Output) -> None:
+        refused = [result.message for result in output.results if result.severity == "error"]
+        # D25: upstream takes an error result for a success when the function exits with 0
+        failed = output.failed or (bool(refused) and self._profile == "safe")
+        step = Step(path, stage, spec.name, spec.image, spec.exec, int(failed), output.results, log=output.log)
+        self.steps.append(step)
+        if failed:
+            reasons = "; ".join(refused or [result.message for result in output.results])
+            raise _StopRenderError(RenderFailure("failed", path, spec.label, reasons))
+
+    def _commit(self, path: str, spec: FunctionSpec, given: Sequence[Item], output: Output) -> None:
+        """Take over what a mutator returned: by id, missing ones deleted, new ones at the end."""
+        returned = [self._placed(path, spec, item) for item in output.items]
+        after = dict(self._items)
+        for item in given:
+            assert item.id is not None
+            del after[item.id]
+        kept = {item.id: item for item in returned if item.id is not None}
+        merged = {number: kept.get(number, after.get(number)) for number in self._items}
+        remaining = {number: item for number, item in merged.items() if item is not None}
+        for item in (item for item in returned if item.id is None):
+            remaining[self._next] = self._numbered(item, remaining.values())
+            self._next += 1
+        fault = self._places_fault(remaining.values()) or _krm_fault(returned, "output")
+        if fault:
+            # the function itself said it went well
+            self.steps[-1] = replace(self.steps[-1], exit_code=1, error=fault)
+            raise _StopRenderError(RenderFailure("failed", path, spec.label, fault))
+        self._items = remaining
+
+    def _placed(self, path: str, spec: FunctionSpec, item: Item) -> Item:
+        if item.id is not None:
+            return item
+        folder = dirname(spec.config_path) if spec.config_path else ""
+        name = f"{item.kind.lower()}_{item.name}.yaml"
+        return replace(item, package=path, path=item.path or join(folder, join(item.namespace, name)))
+
+    def _numbered(self, item: Item, others: Iterable[Item]) -> Item:
+        behind = max((other.index for other in others if other.file == item.file), default=-1) + 1
+        return replace(item, id=self._next, index=item.index if item.index >= 0 else behind)
+
+    def _places_fault(self, items: Iterable[Item]) -> str:
+        seen: set[tuple[str, int]] = set()
+        for item in items:
+            if (item.file, item.index) in seen:
+                return f'resource at path "{item.path}" and index "{item.index}" already exists'
+            if fault := self._place_fault(item):
+                return fault
+            seen.add((item.file, item.index))
+        return ""
+
+    def _place_fault(self, item: Item) -> str:
+        parts = normpath(item.path).split("/")
+        if ".." in parts or item.path.startswith("/"):
+            return f"function must not modify resources outside of package: resource has path {item.path}"
+        if any(part.lower() == ".git" or not part.isprintable() or "\\" in part for part in parts):
+            return f'a resource\'s path must be an ordinary file name, not "{item.path}"'
+        files, folders = self._package.files, [item.file]
+        while folders[-1] and folders[-1] != (above := dirname(folders[-1])):
+            folders.append(above)
+        in_use = item.file in files and (not is_krm_file(item.file) or self._package.is_ignored(item.file))
+        if in_use or any(folder in files for folder in folders[1:]) or files.below(item.file):
+            return f'a resource must not take the place of "{item.path}", which holds no resources'
+        return ""
+
+    def _require_krm_input(self, path: str, call: _Call | None) -> None:
+        if fault := _krm_fault(self._scope(path), "input"):
+            self._stop("invalid", path, fault, call)
+
+    def _config(self, call: _Call) -> Config | None:
+        spec = call.spec
+        if spec.config_map is not None:
+            metadata = {"name": "function-input"}
+            return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(spec.config_map)}
+        if spec.config_path is None:
+            return None
+        file = normpath(spec.config_path)
+        matching = [item for item in self._items.values() if item.file == join(call.package, file)]
+        if len(matching) != 1:
+            self._stop("invalid", call.package, _config_fault(spec.config_path, len(matching)), call)
+        data: Config = matching[0].data
+        return data
+
+    def _stop(self, kind: FailureKind, path: str, message: str, call: _Call | None) -> NoReturn:
+        if call:
+            spec = call.spec
+            self.steps.append(Step(path, call.stage, spec.name, spec.image, spec.exec, 1, error=message))
+        raise _StopRenderError(RenderFailure(kind, path, call.spec.label if call else "", message))
+
+
+def _item(number: int, resource: PackageResource) -> Item:
+    document = resource.document
+    return Item(resource.package, resource.path, resource.index, document.data, number, document)
+
+
+def _krm_fault(items: Iterable[Item], what: str) -> str:
+    for item in items:
+        if item.missing_krm_field and not is_kustomization_file(item.path):
+            reason = f"{item.path}: resource must have `{item.missing_krm_field}`"
+            return f"{what} resource list must contain only KRM resources: {reason}"
+    return ""
+
+
+def _order(subpackages: Sequence[str], *, breadth_first: bool) -> list[str]:
+    """Return the packages in the order they run: children before parents, or level by level (kpt.md 11.1)."""
+    if breadth_first:
+        return ["", *sorted(subpackages, key=lambda path: (_depth(path, subpackages), path))]
+    return [*_post_order("", subpackages), ""]
+
+
+def _post_order(parent: str, subpackages: Sequence[str]) -> Iterator[str]:
+    below = [path for path in subpackages if path != parent and _is_within(path, parent)]
+    children = [path for path in below if not any(path != other and _is_within(path, other) for other in below)]
+    for child in children:
+        yield from _post_order(child, below)
+        yield child
+
+
+def _depth(path: str, subpackages: Sequence[str]) -> int:
+    return sum(_is_within(path, other) for other in subpackages)
+
+
+def _is_within(path: str, package: str) -> bool:
+    return not package or path == package or path.startswith(f"{package}/")
+
+
+def _selected(items: Sequence[Item], spec: FunctionSpec) -> list[Item]:
+    """Return the items that a function sees, each once (D24)."""
+    excludes = [selector for selector in spec.exclude if not selector.is_empty]
+    wanted = (item for item in items if not spec.selectors or any(_matches(item, s) for s in spec.selectors))
+    return [item for item in wanted if not any(_matches(item, selector) for selector in excludes)]
+
+
+def _matches(item: Item, selector: Selector) -> bool:
+    texts = (
+        (selector.api_version, item.api_version),
+        (selector.kind, item.kind),
+        (selector.name, item.name),
+        (selector.namespace, item.namespace),
+    )
+    return (
+        all(wanted in ("", actual) for wanted, actual in texts)
+        and selector.labels.items() <= dict(item.labels).items()
+        and selector.annotations.items() <= dict(item.annotations).items()
+    )
+
+
+def _read_all(package: Package, profile: Profile) -> tuple[dict[str, Kptfile], tuple[Finding, ...]]:
+    """Return every Kptfile, and all that is wrong before a function has run."""
+    kptfiles: dict[str, Kptfile] = {}
+    findings = list(package.reading[1])
+    for path in ("", *package.subpackages):
+        kptfile = package.kptfile_of(path)
+        if not isinstance(kptfile, Kptfile):
+            findings += [finding for finding in kptfile if finding.code != "KptfileSyntax" or not findings]
+            continue
+        kptfiles[path] = kptfile
+        findings += validate_kptfile(kptfile, join(path, "Kptfile"), profile)
+        findings += _config_path_findings(package, path, kptfile)
+    return kptfiles, tuple(findings)
+
+
+def _config_path_findings(package: Package, path: str, kptfile: Kptfile) -> Iterator[Finding]:
+    for stage, specs in (("mutators", kptfile.pipeline.mutators), ("validators", kptfile.pipeline.validators)):
+        for index, spec in enumerate(specs):
+            fault = _config_path_fault(package, path, spec.config_path) if spec.config_path else ""
+            if fault:
+                pointer = f"pipeline.{stage}[{index}].configPath"
+                line = kptfile.document.line_of(("pipeline", stage, index, "configPath"))
+                where = Where(join(path, "Kptfile"), line, pointer=pointer)
+                yield Finding("KptfileInvalid", f"{pointer}: {fault}", where)
+
+
+def _config_path_fault(package: Package, path: str, config_path: str) -> str:
+    """Return what is wrong with the file of a configPath before anything has run (kpt.md 2 rule 3), or ""."""
+    file = join(path, normpath(config_path))
+    if ".." in file or config_path.startswith("/"):
+        return ""  # the Kptfile's own check says so
+    if file not in package.files:
+        return f'must be the path of a file, not "{config_path}", which does not exist'
+    if package.owner(file) != path:
+        return f'must be the path of a file of this package, not "{config_path}", which belongs to a subpackage'
+    documents = documents_of(file, package.files[file].data)
+    if isinstance(documents, Unparsable):
+        return ""  # the file's own finding says so
+    return _config_fault(config_path, len(documents)) if len(documents) > 1 else ""
+
+
+def _config_fault(config_path: str, count: int) -> str:
+    if count:
+        return f'functionConfig "{config_path}" must not contain more than one config, got {count}'
+    return f'functionConfig "{config_path}" must hold a resource of this package'

@@ -1,0 +1,107 @@
+"""Resources: what every KRM document answers about itself, whoever holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from reconciler.krm.identity import ObjectKey, split_api_version
+
+LOCAL_CONFIG = "config.kubernetes.io/local-config"
+UPSTREAM_IDENTIFIER = "internal.kpt.dev/upstream-identifier"
+PATH_ANNOTATIONS = ("internal.config.kubernetes.io/path", "config.kubernetes.io/path")
+INDEX_ANNOTATIONS = ("internal.config.kubernetes.io/index", "config.kubernetes.io/index")
+
+
+class Described:
+    """The identity of a KRM document; the holder says where its plain data is.
+
+    Fields that are missing or of the wrong type read as "" or as an empty mapping.
+    """
+
+    if TYPE_CHECKING:
+        # only a promise: a property here would stand in the way of holders that store the data in a field
+        @property
+        def data(self) -> Any:
+            """The document as plain data; read-only."""
+
+    @property
+    def api_version(self) -> str:
+        """apiVersion, e.g. `apps/v1`."""
+        return _text(self._root.get("apiVersion"))
+
+    @property
+    def kind(self) -> str:
+        """Kind, e.g. `Deployment`."""
+        return _text(self._root.get("kind"))
+
+    @property
+    def group(self) -> str:
+        """The API group; the core group is ""."""
+        return split_api_version(self.api_version)[0]
+
+    @property
+    def version(self) -> str:
+        """The API version without its group."""
+        return split_api_version(self.api_version)[1]
+
+    @property
+    def name(self) -> str:
+        """metadata.name."""
+        return _text(self.metadata.get("name"))
+
+    @property
+    def namespace(self) -> str:
+        """metadata.namespace, "" when unset."""
+        return _text(self.metadata.get("namespace"))
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """The metadata mapping."""
+        return _mapping(self._root.get("metadata"))
+
+    @property
+    def labels(self) -> Mapping[str, Any]:
+        """metadata.labels."""
+        return _mapping(self.metadata.get("labels"))
+
+    @property
+    def annotations(self) -> Mapping[str, Any]:
+        """metadata.annotations."""
+        return _mapping(self.metadata.get("annotations"))
+
+    @property
+    def key(self) -> ObjectKey:
+        """What makes this the same object as another."""
+        return ObjectKey(self.group, self.kind, self.namespace, self.name)
+
+    @property
+    def is_local_config(self) -> bool:
+        """Whether the object is for tools only and never applied (kpt.md 15, common rules)."""
+        return self.annotations.get(LOCAL_CONFIG) not in (None, "", "false", False)
+
+    @property
+    def missing_krm_field(self) -> str:
+        """The first of `apiVersion`, `kind`, `metadata.name` that a resource must have and lacks, or ""."""
+        if _is_kustomization(self):
+            return ""
+        fields = {"apiVersion": self.api_version, "kind": self.kind, "metadata.name": self.name}
+        return next((field for field, value in fields.items() if not value), "")
+
+    @property
+    def _root(self) -> Mapping[str, Any]:
+        return _mapping(self.data)
+
+
+def _is_kustomization(resource: Described) -> bool:
+    # kpt.md 1.8: Kustomization files are exempt from the check, by what they say they are
+    api_version = resource.api_version
+    return api_version.startswith("kustomize.config.k8s.io") or (resource.kind == "Kustomization" and not api_version)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,131 @@
+"""The render cases of upstream's own projects, in the profile that reproduces upstream.
+
+A case whose functions all run here must give upstream's files, outcome and results; any other must say which image
+cannot run. Cases where we differ are listed with the reason, and the list is exact: a listed case that passes fails.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from reconciler.packages.functions.registry import BUILTIN
+from reconciler.packages.kptfile import FunctionSpec, Kptfile, read_kptfile
+from reconciler.packages.package import Package
+from reconciler.packages.pipeline import RenderResult, render
+from reconciler.snapshot.files import File, FileTree
+
+DATA = Path(__file__).resolve().parents[2] / "../shared/data/kpt"
+FOLDERS = ("e2e", "catalog-tests", "catalog-examples", "catalog-contrib")
+CASES = sorted(path.parent for folder in FOLDERS for path in (DATA / folder).glob("*/meta.json"))
+
+# what upstream's tool does and the render of a package in memory does not
+GAPS = {
+    "starlark__load-library": "loads modules that reach the network or parse HTML, which scripts here may not",
+    "source-gcloud-config-simple": "no package: upstream skips the case too",
+}
+
+pytestmark = pytest.mark.skipif(not CASES, reason="the test data of other projects is not beside this project")
+
+
+def read_tree(folder: Path) -> FileTree:
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return FileTree({path.relative_to(folder).as_posix(): File(path.read_bytes()) for path in files})
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    return (yaml.safe_load(path.read_text()) or {}) if path.exists() else {}
+
+
+def rendered(case: Path) -> tuple[FileTree, RenderResult]:
+    """Render a case; a function that is run by hand becomes a pipeline of its own, which cannot see its Kptfile."""
+    files, config = read_tree(case / "input"), read_yaml(case / "config.yaml")
+    if config.get("testType") != "eval":
+        return files, render(files, profile="compat")
+    function = {"image": config["image"], "configMap": config.get("args", {}), "exclude": [{"kind": "Kptfile"}]}
+    kptfile = {"apiVersion": "kpt.dev/v1", "kind": "Kptfile", "metadata": {"name": "eval"}}
+    kptfile["pipeline"] = {"mutators": [function]}
+    own = files.with_files({"Kptfile": yaml.safe_dump(kptfile).encode()})
+    result = render(own, profile="compat")
+    return files, RenderResult(result.files.without("Kptfile"), result.steps, result.failure, result.findings)
+
+
+def missing_functions(case: Path) -> list[str]:
+    package, config = Package(read_tree(case / "input")), read_yaml(case / "config.yaml")
+    specs = [FunctionSpec(image=config["image"])] if config.get("image") else []
+    for path in ("", *package.subpackages):
+        kptfile = package.kptfile_of(path)
+        if isinstance(kptfile, Kptfile):
+            specs += [*kptfile.pipeline.mutators, *kptfile.pipeline.validators]
+    return [spec.label for spec in specs if BUILTIN.find(spec) is None]
+
+
+def comparable(files: FileTree) -> dict[str, Any]:
+    """Return files as the data's own README wants them compared."""
+    return {path: comparable_file(path, file.data) for path, file in files.items()}
+
+
+def comparable_file(path: str, data: bytes) -> Any:
+    if path.rpartition("/")[2] == "Kptfile" and isinstance(read_kptfile(data), Kptfile):
+        return {key: value for key, value in yaml.safe_load(data).items() if key != "status"}
+    lines = [line for line in data.decode().splitlines() if line.strip()]
+    return lines[1:] if lines[:1] == ["---"] else lines
+
+
+def comparable_results(results: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    return [
+        (
+            result["message"],
+            result.get("severity", "info"),
+            result.get("resourceRef") or {},
+            {key: value for key, value in (result.get("field") or {}).items() if key == "path"},
+        )
+        for result in results
+    ]
+
+
+def check(case: Path) -> None:
+    before, result = rendered(case)
+    expected = read_tree(case / "expected") if (case / "expected").exists() else before
+    meta, wanted = read_yaml(case / "meta.json"), read_yaml(case / "results.yaml").get("items", [])
+    steps = [step.as_data() for step in result.steps]
+
+    assert (1 if result.failure else 0) == meta["exit_code"], result.failure
+    assert comparable(result.files) == comparable(expected)
+    for step, item in zip(steps if wanted else [], wanted, strict=True):
+        assert step["exitCode"] == item["exitCode"]
+        assert comparable_results(step.get("results", [])) == comparable_results(item.get("results", []))
+    check_status(steps, expected)
+
+
+def check_status(steps: list[dict[str, Any]], expected: FileTree) -> None:
+    """Compare with the steps that upstream recorded in the root Kptfile."""
+    kptfile = Package(expected).kptfile
+    status = kptfile.data.get("status") if isinstance(kptfile, Kptfile) else None
+    recorded = (status or {}).get("renderStatus") or {}
+    for stage in ("mutator", "validator"):
+        wanted = recorded.get("mutationSteps" if stage == "mutator" else "validationSteps", [])
+        got = [step for step in steps if step["stage"] == stage]
+        for step, item in zip(got if recorded else [], wanted if recorded else [], strict=True):
+            assert (step["exitCode"], step.get("executionError")) == (item["exitCode"], item.get("executionError"))
+            # a syntax error is told in the interpreter's own words
+            if "got newline" not in str(item):
+                assert comparable_results(step.get("results", [])) == comparable_results(item.get("results", []))
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=f"{case.parent.name}/{case.name}") for case in CASES])
+def test_case(case: Path) -> None:
+    missing = missing_functions(case)
+    if missing:
+        failure = rendered(case)[1].failure
+
+        assert failure is not None
+        assert (failure.kind, failure.function) == ("unavailable", missing[0])
+    elif case.name in GAPS:
+        with pytest.raises(AssertionError):
+            check(case)
+    else:
+        check(case)
