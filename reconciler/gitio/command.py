@@ -24,6 +24,8 @@ from reconciler.gitio.url import GitUrl, redact
 
 TRACKING = "refs/remotes/origin/"
 FAR_SIDE = "far-side.config"
+# where this machine keeps its certificates, and git its own programs
+_OF_THE_MACHINE = ("GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_EXEC_PATH")
 _GRACE_SECONDS = 3.0
 _LONGEST_WORDS = 2_000
 
@@ -141,7 +143,8 @@ def _wait(process: subprocess.Popen[bytes]) -> None:
 def _without_inherited(environment: Mapping[str, str]) -> list[str]:
     # variables such as GIT_INDEX_FILE or GIT_QUARANTINE_PATH come along when we are started from a hook;
     # GitPython can only add to the environment, so env(1) takes them out
-    inherited = [name for name in os.environ if name.startswith("GIT_") and name not in environment]
+    wanted = {*environment, *_OF_THE_MACHINE}
+    inherited = [name for name in os.environ if name.startswith("GIT_") and name not in wanted]
     return ["env", *(f"--unset={name}" for name in inherited)] if inherited else []
 
 

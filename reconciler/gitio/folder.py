@@ -50,13 +50,13 @@ def read_folder(folder: Path | str, limits: FolderLimits | None = None) -> Folde
     unreadable: dict[str, str] = {}
     left = limits.total_bytes
     for path in _list_files(root, unreadable):
-        read = _read_file(root, path, min(limits.file_bytes, left))
+        read = _read_file(root, path, limits.file_bytes)
         if isinstance(read, File):
             files[path] = read
             left -= len(read.data)
         elif read:
             unreadable[path] = read
-        if left <= 0 or len(files) + len(unreadable) > limits.files:
+        if left < 0 or len(files) + len(unreadable) > limits.files:
             raise TooLargeError(f"{root} must hold at most {limits.files} files of {limits.total_bytes} bytes in all")
     return FolderContent(FileTree(files), unreadable)
 

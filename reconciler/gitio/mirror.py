@@ -35,6 +35,7 @@ Kind = Literal["config", "upstream", "destination"]
 STATE_PREFIX = "refs/reconciler/state/"
 _LOCK = "reconciler.lock"
 _DEBRIS = ("*.lock", "refs/**/*.lock", "objects/*/tmp_*", "objects/pack/.tmp-*", "fast_import_crash_*")
+_TAGS = "refs/tags/"
 _LEFTOVERS = ("refs/out", "refs/reconciler-tmp")
 _MOST_PACKS = 50
 _MOST_LOOSE = 20_000
@@ -107,15 +108,26 @@ class Mirror:
         return dict(self._refs)
 
     def peeled(self, ref: str) -> CommitId | None:
-        """Return the commit that a remote ref stands for, annotated tags followed; None if the ref is absent."""
-        return self._peeled.get(ref) or self.refs().get(ref)
+        """Return the commit that a remote ref stands for, annotated tags followed; None if there is none."""
+        self.refs()
+        return self._peeled.get(ref)
 
     def _read_refs(self) -> None:
-        form = "--format=%(refname) %(objectname) %(*objectname)"
+        form = "--format=%(refname) %(objectname) %(objecttype) %(*objectname) %(*objecttype)"
         rows = [line.split(" ") for line in self._run("for-each-ref", form, TRACKING).lines]
-        named = [("refs/" + name.removeprefix(TRACKING), own, peeled) for name, own, peeled in rows]
-        self._refs = {ref: CommitId(own) for ref, own, _ in named}
-        self._peeled = {ref: CommitId(peeled) for ref, _, peeled in named if peeled}
+        refs = {"refs/" + row[0].removeprefix(TRACKING): row[1:] for row in rows}
+        self._refs = {ref: CommitId(own) for ref, (own, *_) in refs.items()}
+        self._peeled = {ref: CommitId(own) for ref, (own, kind, *_) in refs.items() if kind == "commit"}
+        self._peeled |= {ref: CommitId(inner) for ref, (_, _, inner, kind) in refs.items() if kind == "commit"}
+        self._peel({ref: own for ref, (own, _, _, kind) in refs.items() if kind == "tag"})
+
+    def _peel(self, tags: Mapping[str, str]) -> None:
+        if not tags:
+            return
+        asked = "".join(f"{tag}^{{commit}}\n" for tag in tags.values())
+        answers = self._run("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=asked.encode()).lines
+        found = zip(tags, (answer.split(" ") for answer in answers), strict=True)
+        self._peeled |= {ref: CommitId(words[0]) for ref, words in found if words[1:] == ["commit"]}
 
     # reading
 
@@ -162,7 +174,7 @@ class Mirror:
         with self._lock() as hold, tempfile.TemporaryDirectory() as folder:
             files = [Path(folder) / str(index) for index in range(len(tags))]
             for file, tag in zip(files, tags, strict=True):
-                check_ref(f"refs/tags/{tag.name}")
+                check_ref(_TAGS + tag.name)
                 file.write_bytes(compose_tag(tag, self._options.author))
             names = "".join(f"{file}\n" for file in files).encode()
             result = self._run(
@@ -189,18 +201,20 @@ class Mirror:
         (ValueError). Afterwards `refs` has what is done.
         """
         report = self._publisher.push(units, self.refs())
-        for unit in units:
-            if isinstance(report[unit.name], Done):
-                self._remember(unit.updates)
+        self._remember([u for unit in units if isinstance(report[unit.name], Done) for u in unit.updates])
         return report
 
     def _remember(self, updates: Iterable[RefUpdate]) -> None:
         assert self._refs is not None
+        moved: dict[str, CommitId] = {}
         for update in updates:
-            self._peeled.pop(update.ref, None)
-            self._refs.pop(update.ref, None)
+            for known in (self._refs, self._peeled):
+                known.pop(update.ref, None)
             if update.new is not None:
-                self._refs[update.ref] = CommitId(update.new)
+                moved[update.ref] = CommitId(update.new)
+        self._refs |= moved
+        self._peeled |= {ref: new for ref, new in moved.items() if not ref.startswith(_TAGS)}
+        self._peel({ref: new for ref, new in moved.items() if ref.startswith(_TAGS)})
 
     # keeping house
 
@@ -302,7 +316,7 @@ def _refspecs(kind: Kind, state_ref_prefix: str, branches: Sequence[str] | None)
     # a trailing star, because a plain name that the remote does not have would fail the whole fetch
     patterns = ["refs/heads/*"] if branches is None else [check_ref(f"refs/heads/{name}") + "*" for name in branches]
     if kind == "upstream":
-        patterns.append("refs/tags/*")
+        patterns.append(f"{_TAGS}*")
     if kind == "destination" and not (branches is None and state_ref_prefix.startswith("refs/heads/")):
         patterns.append(check_ref(state_ref_prefix.rstrip("/")) + "/*")
     return [f"+{pattern}:{TRACKING}{pattern.removeprefix('refs/')}" for pattern in patterns]

@@ -47,6 +47,7 @@ class Publisher:
         self._most = options.max_refs_per_push
         self._pace = Pace(options.max_pushes_per_minute)
         self._atomic = True
+        self._looked = False
 
     def push(self, units: Sequence[PushUnit], known: Mapping[str, str]) -> PushReport:
         """Push `units`, given the remote's refs as of the last fetch, and report what became of each."""
@@ -57,9 +58,11 @@ class Publisher:
         outcomes |= failed
         for group in pack(ready, self._most):
             outcomes |= self._settle(group)
-        done = [u for unit in units if isinstance(outcomes[unit.name], Done) for u in unit.updates]
-        with suppress(GitError):  # the remote has it; with old notes the next push of these refs is merely Lost
-            self._record(done)
+        if self._looked:
+            self._looked = False
+            done = [u for unit in units if isinstance(outcomes[unit.name], Done) for u in unit.updates]
+            with suppress(GitError):  # the remote has it; with old notes the next push of these refs is merely Lost
+                self._record(done)
         return PushReport({unit.name: outcomes[unit.name] for unit in units})
 
     def _make_room(self, units: Sequence[PushUnit]) -> tuple[dict[str, Outcome], list[PushUnit]]:
@@ -142,6 +145,7 @@ class Publisher:
         return Attempt(accepted=False, reasons=reasons, words=result.words, error=None if vague else error)
 
     def _look(self) -> dict[str, str]:
+        self._looked = True
         lines = self._command.run("ls-remote", "--quiet", "--refs", "origin").lines
         return {ref: object_id for object_id, _, ref in (line.partition("\t") for line in lines)}
 
@@ -185,9 +189,10 @@ def _find_clashes(units: Sequence[PushUnit], known: Mapping[str, str]) -> dict[s
     folders = {folder for name in names for folder in folders_of(name)}
     outcomes: dict[str, Outcome] = {}
     for unit in sorted(units, key=lambda unit: unit.name):
-        clash = next((other for update in unit.updates if (other := find_clash(update, names, folders))), None)
+        found = ((update.ref, find_clash(update, names, folders)) for update in unit.updates)
+        clash = next(((ref, other) for ref, other in found if other), None)
         if clash:
-            outcomes[unit.name] = Refused(f"{clash} stands where {unit.name} needs a ref of its own")
+            outcomes[unit.name] = Refused(f"{clash[1]} stands where {clash[0]} needs a place")
             continue
         made = {update.ref for update in unit.updates if update.new is not None}
         names |= made

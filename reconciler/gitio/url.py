@@ -15,11 +15,13 @@ from reconciler.gitio.errors import UrlRefusedError
 Scheme = Literal["https", "http", "ssh", "file"]
 
 _WITH_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_HELPER = re.compile(r"[A-Za-z0-9+.-]*::")
 _SCP_STYLE = re.compile(
     r"(?P<user>[A-Za-z0-9_][A-Za-z0-9_.-]*@)?(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9a-fA-F:.]+\]):(?P<path>[^:].*)\Z"
 )
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s]*@")
 _UNUSABLE = re.compile(r"[\x00-\x1f\x7f]")
+_SCHEMES = frozenset({"https", "http", "ssh", "git", "file"})
 _PORTS = {"https": 443, "http": 80, "ssh": 22}
 
 
@@ -55,14 +57,18 @@ def redact(text: str) -> str:
 
 
 def parse_url(text: str, base: str = "") -> GitUrl:
-    """Return the address that `text` spells; relative paths are resolved against the folder or URL `base`.
+    """Return the address that `text` spells; relative paths are resolved against the folder or URL `base` ("": here).
 
     Accepted are https://, http://, ssh:// and file:// URLs, `user@host:path`, and paths. Raises UrlRefusedError.
     """
     _refuse_unusable(text)
     if _WITH_SCHEME.match(text):
         return _parse_with_scheme(text)
+    if _HELPER.match(text):
+        raise UrlRefusedError(f"the URL {redact(text)!r} must not name a remote helper")
     scp = _SCP_STYLE.match(text)
+    if scp and scp["host"].lower() in _SCHEMES:
+        raise UrlRefusedError(f"the URL {redact(text)!r} must have two slashes after its scheme")
     if scp and not text.startswith(("/", "./", "../")) and "/" not in text.split(":", 1)[0]:
         return _remote(text, "ssh", text, unquote(scp["path"]))
     return _resolve(text, base)
@@ -117,18 +123,13 @@ def _local(path: str) -> GitUrl:
 
 
 def _resolve(text: str, base: str) -> GitUrl:
-    if text.startswith("/") or not base or base.startswith("/"):
+    if base.lower().startswith("file://"):
+        base = parse_url(base).text
+    if text.startswith("/") or base.startswith("/") or not base:
         return _local(posixpath.join(base or str(Path.cwd()), text))
-    parent = parse_url(base)
-    if parent.local:
-        return _local(posixpath.join(parent.text, text))
-    return _beside(parent, text)
-
-
-def _beside(parent: GitUrl, text: str) -> GitUrl:
-    head, path = _split_host(parent.connect)
+    head, path = _split_host(base)
     joined = posixpath.normpath(posixpath.join("/", path, text))
-    return parse_url(head + (joined if _WITH_SCHEME.match(parent.connect) else joined.lstrip("/")))
+    return parse_url(head + (joined if _WITH_SCHEME.match(base) else joined.lstrip("/")))
 
 
 def _split_host(url: str) -> tuple[str, str]:

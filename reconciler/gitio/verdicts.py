@@ -174,7 +174,7 @@ def judge(unit: PushUnit, attempt: Attempt, remote: Mapping[str, str]) -> Outcom
     if attempt.error is not None:
         return Failed(attempt.error)
     named = [(update.ref, attempt.reasons[update.ref]) for update in missing if _names(attempt, update.ref)]
-    return Refused(_sentence(f"{named[0][0]}: {named[0][1]}", attempt)) if named else None
+    return Refused(_sentence(f"{named[0][0]}: {named[0][1]}", unit, attempt)) if named else None
 
 
 def _names(attempt: Attempt, ref: str) -> bool:
@@ -188,7 +188,7 @@ def _missing(unit: PushUnit, remote: Mapping[str, str]) -> PushUnit:
 
 def _last_word(unit: PushUnit, attempt: Attempt) -> Outcome:
     reasons = sorted({attempt.reasons[update.ref] for update in unit.updates if update.ref in attempt.reasons})
-    text = _sentence(", ".join(reasons) or "no reason given", attempt)
+    text = _sentence(", ".join(reasons) or "no reason given", unit, attempt)
     in_the_way = "exists; cannot create" in attempt.words
     passing = not reasons or all(any(sign in reason for sign in _PASSING) for reason in reasons)
     return (
@@ -196,9 +196,17 @@ def _last_word(unit: PushUnit, attempt: Attempt) -> Outcome:
     )
 
 
-def _sentence(reason: str, attempt: Attempt) -> str:
+def _sentence(reason: str, unit: PushUnit, attempt: Attempt) -> str:
+    own = {update.ref for update in unit.updates}
+    foreign = [ref for ref in attempt.reasons if ref not in own]
     said = [line.removeprefix("remote:").strip() for line in attempt.words.splitlines() if line.startswith("remote:")]
-    return "; ".join([reason, *(line for line in said if line)])
+    # a hook's own lines may be about anybody; those that name somebody else are not for this unit
+    about = [line for line in said if not _repeats(line) and not any(ref in line for ref in foreign)]
+    return "; ".join([reason, *about])
+
+
+def _repeats(line: str) -> bool:
+    return not line or line.startswith("error: hook declined to update")
 
 
 def _again(before: Sequence[PushUnit], left: list[PushUnit]) -> list[list[PushUnit]]:

@@ -1,0 +1,362 @@
+"""Pushes against real repositories: leases, atomic units, who is named, and what is there afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reconciler.gitio.errors import RepositoryMissingError, TimedOutError
+from reconciler.gitio.mirror import Mirror
+from reconciler.gitio.options import GitOptions
+from reconciler.gitio.verdicts import Done, Failed, Lost, PushUnit, RefUpdate, Refused
+from reconciler.gitio.writer import NewCommit, Put
+from reconciler.snapshot.objects import CommitId
+from tests.support.git_env import assert_sound, commit_files, git, make_bare, read_ref, read_refs, write_hook
+
+Remote = Callable[..., Path]
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    return make_bare(tmp_path / "remote.git")
+
+
+def open_mirror(tmp_path: Path, remote: Path, name: str = "cache", **options: float) -> Mirror:
+    mirror = Mirror.open(tmp_path / name, str(remote), GitOptions(**options))  # type: ignore[arg-type]
+    mirror.fetch("destination")
+    return mirror
+
+
+def write(mirror: Mirror, *texts: str) -> list[CommitId]:
+    return mirror.write([NewCommit((), (Put("text", text.encode()),), text, 1, fresh=True) for text in texts])
+
+
+def create(name: str, *commits: CommitId) -> PushUnit:
+    refs = [f"refs/heads/drafts/{name}", f"refs/reconciler/state/{name}"]
+    return PushUnit(name, tuple(RefUpdate(ref, new, None) for ref, new in zip(refs, commits, strict=False)))
+
+
+def test_a_unit_arrives_whole_and_is_remembered(tmp_path: Path, remote: Path) -> None:
+    mirror = open_mirror(tmp_path, remote)
+    draft, state = write(mirror, "draft", "state")
+
+    report = mirror.push([create("c1", draft, state)])
+
+    wanted = {"refs/heads/drafts/c1": draft, "refs/reconciler/state/c1": state}
+    assert report["c1"] == Done()
+    assert report.done
+    assert read_refs(remote) == wanted
+    assert mirror.refs() == wanted
+    assert mirror.peeled("refs/heads/drafts/c1") == draft
+    assert not git(mirror.folder, "for-each-ref", "refs/out")
+    assert_sound(remote)
+    assert_sound(mirror.folder)
+
+
+def test_a_parentless_update_and_a_deletion(tmp_path: Path, remote: Path) -> None:
+    mirror = open_mirror(tmp_path, remote)
+    first, second, draft = write(mirror, "one", "two", "draft")
+    mirror.push([create("c1", draft, first)])
+
+    report = mirror.push(
+        [
+            PushUnit(
+                "c1",
+                (
+                    RefUpdate("refs/heads/drafts/c1", None, draft),
+                    RefUpdate("refs/reconciler/state/c1", second, first),
+                ),
+            )
+        ]
+    )
+
+    assert report.done
+    assert read_refs(remote) == {"refs/reconciler/state/c1": second} == mirror.refs()
+
+
+def test_another_writer_since_the_fetch_wins(tmp_path: Path, remote: Path) -> None:
+    commit_files(remote, "refs/heads/drafts/c1", {"a": b"1"})
+    mirror = open_mirror(tmp_path, remote)
+    seen = mirror.refs()["refs/heads/drafts/c1"]
+    theirs = commit_files(remote, "refs/heads/drafts/c1", {"a": b"2"})
+    ours, state = write(mirror, "ours", "state")
+
+    report = mirror.push(
+        [
+            PushUnit(
+                "c1",
+                (
+                    RefUpdate("refs/heads/drafts/c1", ours, seen),
+                    RefUpdate("refs/reconciler/state/c1", state, None),
+                ),
+            )
+        ]
+    )
+
+    assert report["c1"] == Lost("refs/heads/drafts/c1")
+    assert report.lost == ("c1",)
+    assert read_refs(remote) == {"refs/heads/drafts/c1": theirs}
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        pytest.param(RefUpdate("refs/heads/gone", "2" * 40, "1" * 40), id="deleted-by-somebody"),
+        pytest.param(RefUpdate("refs/heads/main", "2" * 40, None), id="made-by-somebody"),
+        pytest.param(RefUpdate("refs/heads/main", None, "1" * 40), id="deletion-of-what-moved"),
+    ],
+)
+def test_what_was_planned_on_an_older_fetch_is_lost(tmp_path: Path, remote: Path, update: RefUpdate) -> None:
+    before = commit_files(remote, "refs/heads/main", {"a": b"1"})
+    mirror = open_mirror(tmp_path, remote)
+
+    report = mirror.push([PushUnit("c1", (update,))])
+
+    assert report["c1"] == Lost(update.ref)
+    assert read_refs(remote) == {"refs/heads/main": before}
+
+
+def test_what_another_replica_had_pushed_is_done(tmp_path: Path, remote: Path) -> None:
+    one, two = open_mirror(tmp_path, remote, "one"), open_mirror(tmp_path, remote, "two")
+    units = [create("c1", *write(mirror, "draft", "state")) for mirror in (one, two)]
+    one.push([units[0]])
+
+    report = two.push([units[1]])
+
+    assert report["c1"] == Done()
+    assert two.refs() == one.refs()
+    [later] = write(two, "later")
+    [old] = write(two, "draft")
+    assert two.push([PushUnit("c1", (RefUpdate("refs/heads/drafts/c1", later, old),))]).done
+
+
+def test_a_deletion_that_somebody_did_first_is_done(tmp_path: Path, remote: Path) -> None:
+    commit = commit_files(remote, "refs/heads/drafts/c1", {"a": b"1"})
+    git(remote, "update-ref", "refs/heads/drafts/c2", commit)
+    mirror = open_mirror(tmp_path, remote)
+    seen = mirror.refs()
+    git(remote, "update-ref", "-d", "refs/heads/drafts/c1")
+    state = write(mirror, "state")[0]
+
+    report = mirror.push(
+        [
+            PushUnit("c1", (RefUpdate("refs/heads/drafts/c1", None, seen["refs/heads/drafts/c1"]),)),
+            PushUnit("c2", (RefUpdate("refs/heads/drafts/c2", None, seen["refs/heads/drafts/c2"]),)),
+            create("c3", state),
+        ]
+    )
+
+    assert report.done
+    assert read_refs(remote) == {"refs/heads/drafts/c3": state} == mirror.refs()
+
+
+def twenty(mirror: Mirror) -> list[PushUnit]:
+    commits = write(mirror, *(f"{n}" for n in range(40)))
+    return [create(f"c{n:02}", commits[n], commits[20 + n]) for n in range(20)]
+
+
+def test_a_stale_unit_among_twenty_leaves_alone(tmp_path: Path, remote: Path) -> None:
+    mirror = open_mirror(tmp_path, remote)
+    units = twenty(mirror)
+    commit_files(remote, "refs/heads/drafts/c07", {"a": b"1"})
+
+    report = mirror.push(units)
+
+    assert report.lost == ("c07",)
+    assert sum(outcome == Done() for outcome in report.outcomes.values()) == 19
+    assert read_ref(remote, "refs/reconciler/state/c07") is None
+
+
+@pytest.mark.parametrize(
+    ("hook", "script", "words"),
+    [
+        pytest.param(
+            "update",
+            'case "$1" in refs/heads/drafts/c13) echo "drafts of c13 are closed"; exit 1;; esac',
+            "refs/heads/drafts/c13: hook declined; drafts of c13 are closed",
+            id="named-by-the-host",
+        ),
+        pytest.param(
+            "pre-receive",
+            'if grep -q drafts/c13; then echo "a secret was found"; exit 1; fi',
+            "pre-receive hook declined; a secret was found",
+            id="named-by-nobody",
+        ),
+    ],
+)
+def test_a_refused_unit_among_twenty_is_found(tmp_path: Path, remote: Path, hook: str, script: str, words: str) -> None:
+    write_hook(remote, hook, script)
+    mirror = open_mirror(tmp_path, remote)
+
+    report = mirror.push(twenty(mirror))
+
+    refused = {name: outcome for name, outcome in report.outcomes.items() if outcome != Done()}
+    assert refused == {"c13": Refused(words)}
+    assert len(read_refs(remote)) == 38
+
+
+def test_a_host_that_forbids_force_refuses_with_its_words(tmp_path: Path, remote: Path) -> None:
+    git(remote, "config", "receive.denyNonFastForwards", "true")
+    mirror = open_mirror(tmp_path, remote)
+    first, second, fine = write(mirror, "one", "two", "fine")
+    mirror.push([create("c1", first)])
+
+    report = mirror.push([PushUnit("c1", (RefUpdate("refs/heads/drafts/c1", second, first),)), create("c2", fine)])
+
+    assert report["c1"] == Refused("refs/heads/drafts/c1: non-fast-forward; error: denying non-fast-forward "
+                                   "refs/heads/drafts/c1 (you should pull first)")  # fmt: skip
+    assert report["c2"] == Done()
+
+
+def test_a_name_gets_room_when_its_folder_goes(tmp_path: Path, remote: Path) -> None:
+    mirror = open_mirror(tmp_path, remote)
+    old, new, state = write(mirror, "old", "new", "state")
+    mirror.push([create("c1", old)])
+
+    report = mirror.push(
+        [
+            PushUnit(
+                "c1",
+                (
+                    RefUpdate("refs/heads/drafts/c1", None, old),
+                    RefUpdate("refs/heads/drafts/c1/api", new, None),
+                    RefUpdate("refs/reconciler/state/c1", state, None),
+                ),
+            )
+        ]
+    )
+
+    assert report.done
+    assert read_refs(remote) == {"refs/heads/drafts/c1/api": new, "refs/reconciler/state/c1": state} == mirror.refs()
+
+
+def test_no_room_is_made_by_what_somebody_moved(tmp_path: Path, remote: Path) -> None:
+    mirror = open_mirror(tmp_path, remote)
+    old, new = write(mirror, "old", "new")
+    mirror.push([create("c1", old)])
+    theirs = commit_files(remote, "refs/heads/drafts/c1", {"a": b"theirs"})
+
+    report = mirror.push(
+        [
+            PushUnit(
+                "c1",
+                (RefUpdate("refs/heads/drafts/c1", None, old), RefUpdate("refs/heads/drafts/c1/api", new, None)),
+            )
+        ]
+    )
+
+    assert report["c1"] == Lost("refs/heads/drafts/c1")
+    assert read_refs(remote) == {"refs/heads/drafts/c1": theirs}
+
+
+def test_a_foreign_branch_in_the_way_is_named(tmp_path: Path, remote: Path) -> None:
+    commit_files(remote, "refs/heads/drafts", {"a": b"1"})
+    mirror = open_mirror(tmp_path, remote)
+    draft, state = write(mirror, "draft", "state")
+    units = [create("c1", draft), PushUnit("c2", (RefUpdate("refs/reconciler/state/c2", state, None),))]
+
+    report = mirror.push(units)
+
+    assert report["c1"] == Refused("refs/heads/drafts stands where refs/heads/drafts/c1 needs a place")
+    assert report["c2"] == Done()
+
+
+def test_a_hidden_ref_in_the_way_is_found_by_halving(tmp_path: Path, remote: Path) -> None:
+    git(remote, "config", "transfer.hideRefs", "refs/heads/drafts")
+    commit_files(remote, "refs/heads/drafts/c1/old", {"a": b"1"})
+    git(remote, "config", "receive.hideRefs", "!refs/heads/drafts")
+    mirror = open_mirror(tmp_path, remote)
+    first, second = write(mirror, "one", "two")
+
+    report = mirror.push([create("c1", first), create("c2", second)])
+
+    assert isinstance(report["c1"], Refused)
+    assert report["c2"] == Done()
+
+
+def test_without_atomic_pushes_the_state_goes_last(tmp_path: Path) -> None:
+    remote = make_bare(tmp_path / "remote.git", receive__advertiseAtomic="false")
+    write_hook(remote, "update", f'echo "$1" >> {tmp_path}/order; test "$1" != refs/heads/drafts/c2')
+    mirror = open_mirror(tmp_path, remote)
+    commits = write(mirror, *"abcdef")
+    units = [create(f"c{n}", commits[n], commits[3 + n]) for n in range(3)]
+
+    report = mirror.push(units)
+
+    order = (tmp_path / "order").read_text().splitlines()
+    assert report.outcomes == {"c0": Done(), "c1": Done(), "c2": Refused("refs/heads/drafts/c2: hook declined")}
+    assert max(order.index(f"refs/heads/drafts/c{n}") for n in range(3)) < order.index("refs/reconciler/state/c0")
+    assert "refs/reconciler/state/c2" not in order
+
+
+def test_more_refs_than_fit_into_one_push(tmp_path: Path, remote: Path) -> None:
+    write_hook(remote, "pre-receive", f"wc -l >> {tmp_path}/pushes")
+    mirror = open_mirror(tmp_path, remote, max_refs_per_push=7)
+
+    report = mirror.push(twenty(mirror))
+
+    pushes = [int(line) for line in (tmp_path / "pushes").read_text().split()]
+    assert report.done
+    assert pushes == [6, 6, 6, 6, 6, 6, 4]
+
+
+def test_a_repository_that_is_gone_fails_every_unit(tmp_path: Path, remote: Path) -> None:
+    mirror = open_mirror(tmp_path, remote)
+    units = twenty(mirror)
+    remote.rename(tmp_path / "moved.git")
+
+    report = mirror.push(units)
+
+    [error] = {type(outcome.error) for outcome in report.outcomes.values() if isinstance(outcome, Failed)}
+    assert error is RepositoryMissingError
+    assert len(report.outcomes) == 20
+
+
+@pytest.mark.parametrize(
+    ("hook", "expected"),
+    [
+        pytest.param("pre-receive", Failed, id="before-it-arrived"),
+        pytest.param("post-receive", Done, id="after-it-arrived"),
+    ],
+)
+def test_after_a_timeout_the_remote_decides(tmp_path: Path, remote: Path, hook: str, expected: type) -> None:
+    write_hook(remote, hook, "exec sleep 60 >/dev/null 2>&1")
+    mirror = open_mirror(tmp_path, remote, timeout_seconds=1)
+
+    outcome = mirror.push([create("c1", *write(mirror, "draft"))])["c1"]
+
+    assert type(outcome) is expected
+    if isinstance(outcome, Failed):
+        assert isinstance(outcome.error, TimedOutError)
+    assert not list(remote.rglob("*.lock"))
+    assert not git(mirror.folder, "for-each-ref", "refs/out")
+
+
+def test_tags_are_pushed_like_anything_else(tmp_path: Path, remote: Path) -> None:
+    mirror = open_mirror(tmp_path, remote)
+    [commit] = write(mirror, "published")
+    unit = PushUnit("v1", (RefUpdate("refs/tags/c1/api/v1", commit, None),))
+
+    first, second = mirror.push([unit]), open_mirror(tmp_path, remote, "other").push([])
+
+    assert first.done
+    assert second.outcomes == {}
+    assert read_refs(remote) == {"refs/tags/c1/api/v1": commit}
+
+
+@pytest.mark.parametrize(
+    "updates",
+    [
+        pytest.param([RefUpdate("refs/heads/../x", None, None)], id="a-ref-with-dots"),
+        pytest.param([RefUpdate("main", None, None)], id="a-short-ref"),
+        pytest.param([RefUpdate("refs/heads/a", "HEAD", None)], id="no-id"),
+        pytest.param([RefUpdate("refs/heads/a", None, None)] * 2, id="one-ref-twice"),
+    ],
+)
+def test_what_cannot_be_pushed_is_our_bug(tmp_path: Path, remote: Path, updates: list[RefUpdate]) -> None:
+    mirror = open_mirror(tmp_path, remote)
+
+    with pytest.raises(ValueError, match=r"usable|full|twice"):
+        mirror.push([PushUnit(str(n), (update,)) for n, update in enumerate(updates)])

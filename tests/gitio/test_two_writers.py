@@ -1,0 +1,69 @@
+"""Two writers, one branch: whoever loses the race reads again and appends again; nothing is lost, nothing is twice.
+
+200 rounds here; RECONCILER_RACE_ROUNDS=1000 for the long run.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+from reconciler.gitio.mirror import Mirror
+from reconciler.gitio.verdicts import Done, Lost, Outcome, PushUnit, RefUpdate
+from reconciler.gitio.writer import NewCommit, Put
+from reconciler.snapshot.objects import CommitId
+from tests.support.git_env import assert_sound, git, make_bare, read_file
+
+ROUNDS = int(os.environ.get("RECONCILER_RACE_ROUNDS", "200"))
+REF = "refs/heads/counter"
+FILE = "counter.txt"
+_SECONDS = 60.0
+
+
+def append(mirror: Mirror, head: CommitId, line: str) -> CommitId:
+    with mirror.read() as reader:
+        blob = reader.subtree(reader.commit(head).tree, FILE)
+        text = reader.blob(blob) if blob else b""  # type: ignore[arg-type]
+    [commit] = mirror.write([NewCommit((head,), (Put(FILE, text + line.encode() + b"\n"),), line, 0)])
+    return commit
+
+
+def push_until_done(mirror: Mirror, line: str) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+    while Done() not in outcomes:
+        head = mirror.refs()[REF]
+        new = append(mirror, head, line)
+        outcomes.append(mirror.push([PushUnit("counter", (RefUpdate(REF, new, head),))])["counter"])
+        if outcomes[-1] != Done():
+            mirror.fetch("destination")
+    return outcomes
+
+
+def test_two_writers_lose_nothing_and_duplicate_nothing(tmp_path: Path) -> None:
+    remote = make_bare(tmp_path / "remote.git", receive__autogc="false")
+    mirrors = [Mirror.open(tmp_path / name, str(remote)) for name in ("one", "two")]
+    root = mirrors[0].root_commit()
+    assert mirrors[0].push([PushUnit("start", (RefUpdate(REF, root, None),))]).done
+    start = Barrier(2, timeout=_SECONDS)
+
+    def write(writer: int) -> list[Outcome]:
+        mirrors[writer].fetch("destination")
+        outcomes: list[Outcome] = []
+        for number in range(ROUNDS):
+            start.wait()
+            outcomes += push_until_done(mirrors[writer], f"{number} from {writer}")
+            if number % 50 == 49:
+                mirrors[writer].maintain()
+        return outcomes
+
+    with ThreadPoolExecutor(2) as pool:
+        outcomes = [outcome for found in pool.map(write, range(2)) for outcome in found]
+
+    lines = read_file(remote, REF, FILE).splitlines()
+    assert sorted(lines) == sorted(f"{number} from {writer}" for number in range(ROUNDS) for writer in range(2))
+    assert {type(outcome) for outcome in outcomes} == {Done, Lost}
+    assert int(git(remote, "rev-list", "--count", REF)) == 2 * ROUNDS + 1
+    for repository in (remote, *(mirror.folder for mirror in mirrors)):
+        assert_sound(repository)

@@ -1,0 +1,115 @@
+"""A small web server around git's own backend, for what only happens over HTTP: logins, refusals, redirects."""
+
+from __future__ import annotations
+
+import base64
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from tests.support.git_env import HERMETIC
+
+
+@dataclass
+class GitHost:
+    """What the server is like: whom it lets in, and which status or redirect it answers."""
+
+    root: Path
+    login: str = ""
+    status: int = 0
+    redirect: str = ""
+    port: int = 0
+    seen: list[str] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+@contextmanager
+def serve(host: GitHost) -> Iterator[GitHost]:
+    """Serve the bare repositories below `host.root` on a free local port."""
+
+    class Handler(_Handler):
+        told = host
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        host.port = server.server_address[1]
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield host
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    told: GitHost
+
+    def do_GET(self) -> None:
+        self._answer()
+
+    def do_POST(self) -> None:
+        self._answer()
+
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002  the base class calls it so
+        self.told.seen.append(format % arguments)
+
+    def _answer(self) -> None:
+        body = self._read_body()
+        expected = "Basic " + base64.b64encode(self.told.login.encode()).decode()
+        if self.told.status:
+            self.send_error(self.told.status)
+        elif self.told.redirect and self.path.startswith("/elsewhere.git"):
+            self.send_response(301)
+            self.send_header("Location", self.told.redirect + self.path.removeprefix("/elsewhere.git"))
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        elif self.told.login and self.headers.get("Authorization") != expected:
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", 'Basic realm="git"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        else:
+            self._serve(body)
+
+    def _read_body(self) -> bytes:
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        chunks = []
+        while size := int(self.rfile.readline(), 16):
+            chunks.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(chunks)
+
+    def _serve(self, body: bytes) -> None:
+        path, _, query = self.path.partition("?")
+        environment = HERMETIC | {
+            "GIT_PROJECT_ROOT": str(self.told.root),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "PATH_INFO": path,
+            "QUERY_STRING": query,
+            "REQUEST_METHOD": self.command,
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+            "CONTENT_LENGTH": str(len(body)),
+            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+            "HTTP_GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+            "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+            "REMOTE_USER": "tester",
+            "REMOTE_ADDR": "127.0.0.1",
+        }
+        done = subprocess.run(["git", "http-backend"], env=environment, input=body, capture_output=True, check=True)
+        head, _, content = done.stdout.partition(b"\r\n\r\n")
+        fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
+        self.send_response(int(fields.pop("Status", "200").split()[0]))
+        for name, value in fields.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
