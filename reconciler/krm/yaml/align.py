@@ -1,0 +1,75 @@
+"""Aligning the items of two lists, so that comments and formatting stay with the item they were written for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import Any, TypeAlias
+
+Pair: TypeAlias = tuple[int | None, int | None]
+
+# what tells list items apart in Kubernetes objects, the most telling first
+_IDENTITIES = ("name", "key", "id", "mountPath", "devicePath", "containerPort", "port", "ip", "topologyKey", "type")
+
+
+def align(old: Sequence[Any], new: Sequence[Any]) -> list[Pair]:
+    """Return (old index or None, new index or None) in the order of the new list; None is an added or removed item.
+
+    Equal items meet first, then those of the same name, then those at the same position.
+    """
+    old_keys, new_keys = [_fingerprint(item) for item in old], [_fingerprint(item) for item in new]
+    return list(_matched(range(len(old)), range(len(new)), old_keys, new_keys, _by_identity(old, new)))
+
+
+Fallback: TypeAlias = Callable[[range, range], Iterator[Pair]]
+
+
+def _matched(old: range, new: range, old_keys: list[Any], new_keys: list[Any], fallback: Fallback) -> Iterator[Pair]:
+    """Pair items whose keys are equal, in order; hand what lies between the pairs to `fallback`."""
+    matcher = SequenceMatcher(None, [old_keys[i] for i in old], [new_keys[j] for j in new], autojunk=False)
+    done_old, done_new = old.start, new.start
+    for i, j, size in matcher.get_matching_blocks():
+        i, j = i + old.start, j + new.start
+        yield from fallback(range(done_old, i), range(done_new, j))
+        yield from zip(range(i, i + size), range(j, j + size), strict=True)
+        done_old, done_new = i + size, j + size
+
+
+def _by_identity(old: Sequence[Any], new: Sequence[Any]) -> Fallback:
+    def pair(old_range: range, new_range: range) -> Iterator[Pair]:
+        if not old_range or not new_range:
+            return _by_position(old_range, new_range)
+        # an item without identity gets a key that equals nothing
+        old_keys = {i: _identity(old[i]) or object() for i in old_range}
+        new_keys = {j: _identity(new[j]) or object() for j in new_range}
+        return _matched(old_range, new_range, _dense(old_keys, old_range), _dense(new_keys, new_range), _by_position)
+
+    return pair
+
+
+def _dense(keys: dict[int, Any], indexes: range) -> list[Any]:
+    return [keys.get(i) for i in range(indexes.stop)]
+
+
+def _by_position(old: range, new: range) -> Iterator[Pair]:
+    shared = min(len(old), len(new))
+    yield from zip(old[:shared], new[:shared], strict=True)
+    yield from ((i, None) for i in old[shared:])
+    yield from ((None, j) for j in new[shared:])
+
+
+def _identity(item: Any) -> tuple[str, str] | None:
+    if isinstance(item, dict):
+        for field in _IDENTITIES:
+            if isinstance(item.get(field), str | int):
+                return field, repr(item[field])
+    return None
+
+
+def _fingerprint(item: Any) -> str:
+    try:
+        return json.dumps(item, sort_keys=True)
+    except (TypeError, ValueError):
+        # not YAML data; the writer will say so
+        return f"{id(item)}"

@@ -1,0 +1,180 @@
+"""A document: its text, its data, its line comments, and edits that leave everything else as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from reconciler.krm.yaml.comments import Path, Span, comment_place, find_comments, key_name
+from reconciler.krm.yaml.compose import BREAK, Budget, compose
+from reconciler.krm.yaml.edit import Declined, splice
+from reconciler.krm.yaml.emit import emit
+from reconciler.krm.yaml.error import YamlError
+from reconciler.krm.yaml.layout import Layout
+from reconciler.krm.yaml.limits import YamlLimits
+from reconciler.krm.yaml.nodes import MapNode, Node, SeqNode, is_merge
+from reconciler.krm.yaml.rich import rewrite
+from reconciler.krm.yaml.same import same
+
+# what we wrote ourselves grew from what was read within its limits
+_OWN_LIMITS = YamlLimits(file_bytes=64 * 1024 * 1024, aliases=10_000, expanded_nodes=1_000_000)
+_ENDS = ("\n", "\r", "\x85", "\u2028", "\u2029")
+
+
+@dataclass(frozen=True)
+class Document:
+    """One document of a file.
+
+    `text` is its own text, without separators; `line` the number, from 1, of the line where that text begins in its
+    file. `data` must not be changed in place: copy what you change, and share the rest.
+    """
+
+    text: str
+    line: int
+    root: Node = field(repr=False, compare=False)
+
+    @classmethod
+    def fresh(cls, data: Any) -> Document:
+        """Return a new document for `data`; raises YamlError (YamlValue) as `emit` does."""
+        return _own(emit(data))
+
+    @property
+    def data(self) -> Any:
+        """The document as dict, list, str, int, float, bool and None."""
+        return self.root.data
+
+    @cached_property
+    def _layout(self) -> Layout:
+        return Layout(self.text)
+
+    @cached_property
+    def _comments(self) -> Mapping[Path, Span]:
+        return find_comments(self._layout, self.root)
+
+    def line_of(self, path: Path) -> int:
+        """Return the line in the file of the key or item at `path`, or of the nearest thing around it that exists."""
+        node, offset = self.root, self.root.start
+        for segment in path:
+            step = _step(node, segment)
+            if step is None:
+                break
+            offset, node = step
+        return self.line + self._layout.line(offset)
+
+    def comments(self) -> Mapping[Path, str]:
+        """Return the line comments, `# …`, by the path of the value they belong to.
+
+        That is the value they stand beside: a scalar, an alias, a closed flow collection; or the block collection that
+        begins below the key or dash they follow. Comments on lines of their own are not line comments.
+        """
+        return {path: self.text[start:end] for path, (start, end) in self._comments.items()}
+
+    def comment(self, path: Path) -> str | None:
+        """Return the line comment of the value at `path`."""
+        span = self._comments.get(path)
+        return self.text[slice(*span)] if span else None
+
+    def with_data(self, data: Any) -> Document:
+        """Return the document with the smallest edit that makes it mean `data`.
+
+        Untouched lines, comments, quotes and the order of keys stay. New keys follow the key before them in `data`.
+        Raises YamlError (YamlValue) for data that YAML cannot hold, (YamlTooDeep) for more than 100 levels.
+        """
+        if same(self.data, data):
+            return self
+        # the second try closes a last line without an end: nothing can be put behind a block scalar that has none
+        for attempt in (self, self._closed()) if not self.text.endswith(_ENDS) else (self,):
+            if edited := attempt._spliced(data):
+                return edited
+        return self._rewritten(data) or replace(_own(_with_head(self.text, self.root, emit(data))), line=self.line)
+
+    def _spliced(self, data: Any) -> Document | None:
+        try:
+            text = splice(self._layout, self.root, data, has_aliases="*" in self.text)
+            return self._checked(text, data)
+        except Declined:
+            return None
+
+    def _rewritten(self, data: Any) -> Document | None:
+        text = rewrite(self.text, data)
+        return self._checked(text, data) if text is not None else None
+
+    def _checked(self, text: str, data: Any) -> Document | None:
+        """Return the document for `text`, if that means `data`."""
+        try:
+            root = compose(text, Budget(_OWN_LIMITS))
+        except YamlError:
+            return None
+        return Document(text, self.line, root) if root is not None and same(root.data, data) else None
+
+    def with_comment(self, path: Path, comment: str | None) -> Document:
+        """Return the document with another line comment, `# …`, at `path`, or with none; nothing else changes.
+
+        Raises YamlError (YamlComment) when the path does not exist, or its value does not end its line.
+        """
+        if comment == self.comment(path):
+            return self
+        if comment is not None and (not comment.startswith("#") or BREAK.search(comment)):
+            raise YamlError("YamlComment", f'a comment must begin with # and stay on its line, not "{comment[:80]}"')
+        start, end = self._comments.get(path) or (comment_place(self._layout, self.root, path),) * 2
+        before = self.text[:start] if comment else self.text[:start].rstrip(" \t")
+        space = " " if comment and before[-1:] not in (" ", "\t") else ""
+        edited = self._checked(before + space + (comment or "") + self.text[end:], self.data)
+        if edited is None or edited.comment(path) != comment:
+            raise YamlError("YamlComment", f"the value at {path!r} has no place for a comment")
+        return edited
+
+    def at_line(self, line: int) -> Document:
+        """Return the same document as it stands further up or down in its file."""
+        return self if line == self.line else replace(self, line=line)
+
+    def ended(self, newline: str) -> Document:
+        """Return the document with an end to its last line, so that something can follow."""
+        return self if self.text.endswith(_ENDS) else self._closed(newline)
+
+    def _closed(self, newline: str = "\n") -> Document:
+        document = _own(self.text + newline)
+        return replace(document, line=self.line).with_data(self.data)
+
+
+def read_document(text: str, line: int, budget: Budget) -> Document | None:
+    """Return the document in `text`, which begins at `line` of its file; None when there is none.
+
+    Raises YamlError with its line in the file.
+    """
+    try:
+        root = compose(text, budget)
+    except YamlError as error:
+        raise error.below(line - 1) from error.__cause__
+    return None if root is None else Document(text, line, root)
+
+
+def _own(text: str) -> Document:
+    document = read_document(text, 1, Budget(_OWN_LIMITS))
+    if document is None:
+        raise YamlError("YamlEdit", "the written document came out empty")
+    return document
+
+
+def _with_head(text: str, root: Node, fresh: str) -> str:
+    """Return the fresh text below the comments that stood above everything, such as a licence."""
+    head = text[: root.start]
+    lines = head.splitlines(keepends=True)
+    return "".join(line for line in lines if line.endswith("\n") and not line.strip().startswith(("-", "%"))) + fresh
+
+
+def _step(node: Node, segment: str | int) -> tuple[int, Node] | None:
+    match node, segment:
+        case SeqNode(), int() if 0 <= segment < len(node.children):
+            return node.children[segment].start, node.children[segment]
+        case MapNode(), str():
+            merge: tuple[int, Node] | None = None
+            for key, value in node.entries():
+                if is_merge(key):
+                    merge = key.start, key
+                elif key_name(key) == segment:
+                    return key.start, value
+            return merge if segment in node.data else None
+    return None
