@@ -87,7 +87,8 @@ class Mirror:
     def fetch(self, kind: Kind, state_ref_prefix: str = STATE_PREFIX, branches: Sequence[str] | None = None) -> None:
         """Bring refs and their whole history: heads; state too of destinations, tags too of upstreams.
 
-        `branches` are short names that narrow the heads; an absent branch is no error, it is absent from `refs`.
+        `branches` are short names that narrow the heads to those that begin so; an absent branch is no error, it is
+        absent from `refs`.
         Forced and pruned, so that afterwards `refs` is what the remote has. What was fetched once through this
         object is fetched again, so that a repository can be upstream and destination at once. Raises GitError.
         """

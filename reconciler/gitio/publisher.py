@@ -111,6 +111,8 @@ class Publisher:
         stale = [u.ref for u in updates if tracked.get(u.ref) != u.expected]
         if stale:
             return Attempt(accepted=False, reasons=dict.fromkeys(stale, "stale info"))
+        # what a killed process had staged would ride along
+        self._unstage(self._list_refs(STAGE), hold)
         return self._push_staged(updates, hold)
 
     def _push_staged(self, updates: Sequence[RefUpdate], hold: int) -> Attempt:
@@ -119,7 +121,10 @@ class Publisher:
         try:
             return self._push(updates, hold)
         finally:
-            self._update_refs((f"delete {ref}" for ref in staged), hold)
+            self._unstage(staged, hold)
+
+    def _unstage(self, refs: Iterable[str], hold: int) -> None:
+        self._update_refs((f"delete {ref}" for ref in refs), hold)
 
     def _push(self, updates: Sequence[RefUpdate], hold: int) -> Attempt:
         atomic = ["--atomic"] if self._atomic else []
@@ -150,9 +155,11 @@ class Publisher:
         return {ref: object_id for object_id, _, ref in (line.partition("\t") for line in lines)}
 
     def _tracked(self) -> dict[str, str]:
-        lines = self._command.run("for-each-ref", "--format=%(objectname) %(refname)", TRACKING).lines
-        rows = (line.partition(" ") for line in lines)
-        return {"refs/" + name.removeprefix(TRACKING): object_id for object_id, _, name in rows}
+        return {"refs/" + ref.removeprefix(TRACKING): seen for ref, seen in self._list_refs(TRACKING).items()}
+
+    def _list_refs(self, folder: str) -> dict[str, str]:
+        lines = self._command.run("for-each-ref", "--format=%(objectname) %(refname)", folder).lines
+        return {ref: object_id for object_id, _, ref in (line.partition(" ") for line in lines)}
 
     def _record(self, updates: Iterable[RefUpdate]) -> None:
         # git does it for what it pushed itself, not for what another replica had pushed before us

@@ -125,11 +125,11 @@ def _local(path: str) -> GitUrl:
 def _resolve(text: str, base: str) -> GitUrl:
     if base.lower().startswith("file://"):
         base = parse_url(base).text
-    if text.startswith("/") or base.startswith("/") or not base:
-        return _local(posixpath.join(base or str(Path.cwd()), text))
+    if text.startswith("/") or base.startswith("/") or ":" not in base:
+        return _local(posixpath.join(Path.cwd(), base, text))
     head, path = _split_host(base)
     joined = posixpath.normpath(posixpath.join("/", path, text))
-    return parse_url(head + (joined if _WITH_SCHEME.match(base) else joined.lstrip("/")))
+    return parse_url(head + (joined if path.startswith("/") else joined.lstrip("/")))
 
 
 def _split_host(url: str) -> tuple[str, str]:

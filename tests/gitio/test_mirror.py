@@ -5,10 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 
 from reconciler.gitio.errors import (
     MirrorBusyError,
@@ -21,6 +24,7 @@ from reconciler.gitio.errors import (
 from reconciler.gitio.lock import locked
 from reconciler.gitio.mirror import Mirror, fetch_all
 from reconciler.gitio.options import GitOptions
+from reconciler.gitio.verdicts import PushUnit, RefUpdate
 from reconciler.gitio.writer import Drop, Graft, NewCommit, NewTag, Put
 from reconciler.snapshot.files import File, FileTree
 from reconciler.snapshot.objects import EMPTY_TREE, BlobId, CommitId, TreeId, blob_id
@@ -191,6 +195,40 @@ def test_equal_input_gives_equal_ids_and_moves_no_ref(tmp_path: Path, remote: Pa
     for mirror in mirrors:
         assert read_refs(mirror.folder) == {}
         assert_sound(mirror.folder)
+
+
+NAMES = st.sampled_from(["a", "b", "a/x", "a/y", "a.b", "a-b", "b/c/d", "ü", "a0", 'q"\\'])
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)  # the mirror only grows
+@given(
+    st.dictionaries(NAMES, st.binary(max_size=3), max_size=6),
+    st.dictionaries(NAMES, st.binary(max_size=3), max_size=3),
+    st.sets(NAMES),
+)
+def test_what_is_written_is_what_the_pure_trees_say(
+    mirror: Mirror, start: dict[str, bytes], put: dict[str, bytes], drop: set[str]
+) -> None:
+    files = FileTree({path: File(data) for path, data in start.items() if not beside_a_folder(path, start)})
+    changed = files.without(*drop).with_files(put)
+    changes = (*(Drop(path) for path in drop if path in files), *(Put(path, data) for path, data in put.items()))
+    assume(not any(beside_a_folder(path, changed) for path in changed))
+
+    commits = mirror.write(
+        [
+            NewCommit((), tuple(Put(path, file.data) for path, file in files.items()), "one", 0, fresh=True),
+            NewCommit((0,), changes, "two", 0),
+        ]
+    )
+
+    with mirror.read() as reader:
+        assert [reader.commit(commit).tree for commit in commits] == [files.id, changed.id]
+
+
+def beside_a_folder(path: str, paths: Iterable[str]) -> bool:
+    return any(other.startswith(f"{path}/") for other in paths)
 
 
 @pytest.mark.parametrize(
@@ -402,21 +440,31 @@ def test_a_killed_process_may_leave_anything_and_harms_nothing(tmp_path: Path, r
     script = textwrap.dedent(f"""
         import os, signal, threading
         from reconciler.gitio.mirror import Mirror
+        from reconciler.gitio.verdicts import PushUnit, RefUpdate
         from reconciler.gitio.writer import NewCommit, Put
+        refs = ["refs/heads/drafts/c1", "refs/reconciler/state/c1"]
         mirror = Mirror.open({str(tmp_path / "cache")!r}, {str(remote)!r})
-        threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
+        threading.Timer(DELAY, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
         while True:
             mirror.fetch("destination")
-            mirror.write([NewCommit((), tuple(Put(str(i), os.urandom(99)) for i in range(200)), "m", 0)])
+            puts = tuple(Put(str(i), os.urandom(99)) for i in range(200))
+            [new] = mirror.write([NewCommit((), puts, "m", 0)])
+            mirror.push([PushUnit("c1", tuple(RefUpdate(ref, new, mirror.refs().get(ref)) for ref in refs))])
     """)
 
-    killed = [subprocess.run([sys.executable, "-c", script], check=False).returncode for _ in range(2)]
-    mirror = Mirror.open(tmp_path / "cache", str(remote))
-    mirror.fetch("destination")
+    for delay in (0.13, 0.21, 0.34):
+        killed = subprocess.run([sys.executable, "-c", script.replace("DELAY", str(delay))], check=False)
+        mirror = Mirror.open(tmp_path / "cache", str(remote))
+        mirror.fetch("destination")
 
-    assert killed == [-9, -9]
-    assert list(mirror.refs()) == ["refs/heads/main"]
-    assert_sound(mirror.folder)
+        refs = dict(mirror.refs())
+        assert killed.returncode == -9
+        assert refs.pop("refs/heads/main")
+        assert len(set(refs.values())) <= 1
+        assert len(refs) in {0, 2}
+        assert mirror.push([PushUnit("next", (RefUpdate("refs/heads/next", None, refs.get("refs/heads/next")),))]).done
+        assert_sound(mirror.folder)
+        assert_sound(remote)
 
 
 def test_a_remote_that_never_answers_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
 from pathlib import Path
 
 import pytest
 
-from reconciler.gitio.errors import RepositoryMissingError, TimedOutError
+from reconciler.gitio.errors import HostUntrustedError, RepositoryMissingError, TimedOutError
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.options import GitOptions
 from reconciler.gitio.verdicts import Done, Failed, Lost, PushUnit, RefUpdate, Refused
-from reconciler.gitio.writer import NewCommit, Put
+from reconciler.gitio.writer import NewCommit, NewTag, Put
 from reconciler.snapshot.objects import CommitId
 from tests.support.git_env import assert_sound, commit_files, git, make_bare, read_ref, read_refs, write_hook
-
-Remote = Callable[..., Path]
 
 
 @pytest.fixture
@@ -332,6 +330,47 @@ def test_after_a_timeout_the_remote_decides(tmp_path: Path, remote: Path, hook: 
         assert isinstance(outcome.error, TimedOutError)
     assert not list(remote.rglob("*.lock"))
     assert not git(mirror.folder, "for-each-ref", "refs/out")
+
+
+def test_what_a_killed_process_had_staged_does_not_ride_along(tmp_path: Path, remote: Path) -> None:
+    mirror = open_mirror(tmp_path, remote)
+    ours, theirs = write(mirror, "ours", "theirs")
+    git(mirror.folder, "update-ref", "refs/out/heads/drafts/c1", theirs)
+    git(mirror.folder, "update-ref", "refs/out/heads/drafts/c2", theirs)
+
+    report = mirror.push([create("c1", ours)])
+
+    assert report.done
+    assert read_refs(remote) == {"refs/heads/drafts/c1": ours}
+
+
+@pytest.mark.parametrize(
+    "seconds",
+    [pytest.param(-5, id="before-1970"), pytest.param(0, id="1970"), pytest.param(2**40, id="far-in-the-future")],
+)
+def test_strict_hosts_take_what_we_write(tmp_path: Path, seconds: int) -> None:
+    remote = make_bare(tmp_path / "remote.git", receive__fsckObjects="true")
+    mirror = open_mirror(tmp_path, remote)
+    root = mirror.root_commit()
+    [commit] = mirror.write([NewCommit((root,), (Put("é/a", b"1"),), "no newline\n\nbody", seconds)])
+    [tag] = mirror.write_tags([NewTag("c1/api/v1", commit, "published", seconds)])
+
+    report = mirror.push([create("c1", commit, root), PushUnit("v1", (RefUpdate("refs/tags/c1/api/v1", tag, None),))])
+
+    assert report.done
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a repository of somebody else")
+def test_a_local_repository_of_somebody_else_must_be_listed(tmp_path: Path, remote: Path) -> None:
+    for place in (remote, *remote.rglob("*")):
+        os.chown(place, 65534, 65534)
+    with pytest.raises(HostUntrustedError):
+        open_mirror(tmp_path, remote)
+    mirror = Mirror.open(tmp_path / "cache", str(remote), GitOptions(allowed_urls=(str(tmp_path),)))
+
+    mirror.fetch("destination")
+
+    assert mirror.push([create("c1", *write(mirror, "draft"))]).done
 
 
 def test_tags_are_pushed_like_anything_else(tmp_path: Path, remote: Path) -> None:

@@ -42,7 +42,7 @@ def push_until_done(mirror: Mirror, line: str) -> list[Outcome]:
 
 
 def test_two_writers_lose_nothing_and_duplicate_nothing(tmp_path: Path) -> None:
-    remote = make_bare(tmp_path / "remote.git", receive__autogc="false")
+    remote = make_bare(tmp_path / "remote.git", receive__autogc="false", receive__fsckObjects="true")
     mirrors = [Mirror.open(tmp_path / name, str(remote)) for name in ("one", "two")]
     root = mirrors[0].root_commit()
     assert mirrors[0].push([PushUnit("start", (RefUpdate(REF, root, None),))]).done

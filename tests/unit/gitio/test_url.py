@@ -31,6 +31,9 @@ from reconciler.gitio.url import check_allowed, folder_of, parse_url, redact
         pytest.param("../o/x.git", "https://e.com/org", "https://e.com/o/x.git", "https", id="beside-and-up"),
         pytest.param("./x.git", "git@e.com:org", "git@e.com:org/x.git", "ssh", id="beside-scp-style"),
         pytest.param("./x.git", "git@e.com:", "git@e.com:x.git", "ssh", id="beside-scp-style-at-the-top"),
+        pytest.param(
+            "./x.git", "git@e.com:/srv/org", "git@e.com:/srv/org/x.git", "ssh", id="beside-absolute-scp-style"
+        ),
         pytest.param("./x.git", "https://e.com/", "https://e.com/x.git", "https", id="beside-a-url-at-the-top"),
         pytest.param("./x.git", "file:///srv/a%20b", "/srv/a b/x.git", "file", id="beside-a-file-url"),
         pytest.param("../../../x.git", "https://e.com/org", "https://e.com/x.git", "https", id="not-above-the-host"),
