@@ -8,20 +8,12 @@ from typing import Any
 
 from reconciler.packages.context import read_context, set_context
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
-from reconciler.rules.variant import Mutated
+from reconciler.rules.variant import Earlier, Mutated
 from reconciler.rules.variants.injection import inject
 from reconciler.rules.variants.model import Injector, PackageContext, PackageVariantSpec, Pipeline
 from reconciler.rules.variants.pipeline import prepend_functions
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.trace import View
-
-
-@dataclass(frozen=True)
-class Earlier:
-    """The variant's last output and the upstream package that it was made from (design 10.6, 10.7)."""
-
-    rendered: FileTree
-    base: FileTree
 
 
 @dataclass(frozen=True)

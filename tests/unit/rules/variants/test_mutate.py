@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from reconciler.krm.yaml import parse
+from reconciler.rules.variant import Earlier
 from reconciler.rules.variants.model import PackageVariantSpec
-from reconciler.rules.variants.mutate import Earlier, mutation_of
+from reconciler.rules.variants.mutate import mutation_of
 from reconciler.rules.variants.read_variant import read_variant_spec
 from reconciler.snapshot.catalog import read_catalog
 from reconciler.snapshot.files import File, FileTree
