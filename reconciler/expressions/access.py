@@ -7,7 +7,7 @@ from typing import Any
 from reconciler.expressions.budget import Budget
 from reconciler.expressions.equality import find
 from reconciler.expressions.errors import Fault
-from reconciler.expressions.values import KEYS, MISSING, NONE, NUMBERS, Optional, type_name
+from reconciler.expressions.values import KEYS, MISSING, NONE, NUMBERS, Optional, number_text, type_name
 
 
 def read_field(value: Any, name: str) -> Any:
@@ -51,7 +51,7 @@ def read_index(budget: Budget, value: Any, index: Any) -> Any:
         position = _position(index)
         if 0 <= position < len(value):
             return value[position]
-        raise Fault("CelIndex", f"index out of bounds: {position}, the list has {len(value)}")
+        raise Fault("CelIndex", f"index out of bounds: {number_text(position)}, the list has {len(value)}")
     if kind is Optional:
         return read_optional_index(budget, value, index)
     raise Fault("CelNoOverload", f"a value of type {type_name(value)} has no elements")
@@ -71,7 +71,7 @@ def read_optional_index(budget: Budget, value: Any, index: Any) -> Optional:
 
 def no_such_key(key: Any) -> Fault:
     """Return the fault for a key that a map has not, worded as porch 11.3 quotes it."""
-    shown = str(key).lower() if type(key) is bool else str(key)
+    shown = number_text(key) if type(key) in NUMBERS else str(key).lower() if type(key) is bool else str(key)
     return Fault("CelNoSuchKey", f"no such key: {shown if len(shown) <= 100 else shown[:100] + '…'}")
 
 

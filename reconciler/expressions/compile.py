@@ -340,12 +340,12 @@ def _alternative(argument: Code, step: Alternative) -> Link:
     flat = step.function == "orValue"
 
     def alternative(frame: Frame, value: Any) -> Any:
-        _needs_optional(value, step.function, step.at)
+        _needs_optional(value, f"{step.function}()", step.at)
         if value.present:
             return value.value if flat else value
         other = argument(frame)
         if not flat:
-            _needs_optional(other, "or", step.at)
+            _needs_optional(other, "or()", step.at)
         return other
 
     return alternative
@@ -355,22 +355,22 @@ def _optional_map(slot: int, body: Code, step: OptionalMap) -> Link:
     flat = step.function == "optFlatMap"
 
     def optional_map(frame: Frame, value: Any) -> Any:
-        _needs_optional(value, step.function, step.at)
+        _needs_optional(value, f"{step.function}()", step.at)
         if not value.present:
             return NONE
         frame[slot] = value.value
         result = body(frame)
         if not flat:
             return Optional(present=True, value=result)
-        _needs_optional(result, "optFlatMap", step.at)
+        _needs_optional(result, "optFlatMap()", step.at)
         return result
 
     return optional_map
 
 
-def _needs_optional(value: Any, function: str, at: int) -> None:
+def _needs_optional(value: Any, what: str, at: int) -> None:
     if type(value) is not Optional:
-        raise Fault("CelNoOverload", f"{function}() needs an optional, not a value of type {type_name(value)}", at)
+        raise Fault("CelNoOverload", f"{what} needs an optional, not a value of type {type_name(value)}", at)
 
 
 def _binary(first: Code, apply: Operator, at: int, second: Code) -> Code:

@@ -117,9 +117,9 @@ def unsigned(number: int) -> Uint:
     raise Fault("CelArithmetic", f"{number_text(number)} is outside of the range of uint")
 
 
-def number_text(number: int) -> str:
-    """Return the digits of a number that may be too long to be shown."""
-    return str(int(number)) if abs(number) < 10**40 else "the result"
+def number_text(number: float) -> str:
+    """Return a number for a message; one that is too long to be shown is only named."""
+    return str(number) if abs(number) < 10**40 else "the number"
 
 
 def too_deep() -> Fault:

@@ -12,7 +12,7 @@ from reconciler.expressions.equality import as_double
 from reconciler.expressions.errors import Fault
 from reconciler.expressions.library.conversions import double_text
 from reconciler.expressions.timestamps import Duration, Timestamp
-from reconciler.expressions.values import DEEPEST_VALUE, NUMBERS, Type, Uint, number_text, too_deep, type_name
+from reconciler.expressions.values import DEEPEST_VALUE, NUMBERS, Type, Uint, signed, too_deep, type_name
 
 _CLAUSE: Final = re.compile(r"%(?:\.([0-9]+))?(.?)", re.DOTALL)
 
@@ -81,8 +81,8 @@ _SHOWN: Final[dict[type, Callable[[Any], str]]] = {
     str: str,
     type(None): lambda _: "null",
     bool: lambda value: "true" if value else "false",
-    int: number_text,
-    Uint: number_text,
+    int: lambda value: str(signed(value)),
+    Uint: str,
     float: _double,
     bytes: lambda value: value.decode("utf-8", "replace"),
     Type: lambda value: value.name,
@@ -95,7 +95,7 @@ def _decimal(budget: Budget, value: Any, precision: int) -> str:
     if type(value) is float:
         return _special(value) or double_text(value)
     if type(value) in NUMBERS:
-        return number_text(value)
+        return shown(budget, value, 0)
     raise _wrong("%d", "a number", value)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from reconciler.expressions.budget import Budget
 from reconciler.expressions.timestamps import Duration, Timestamp
-from reconciler.expressions.values import Uint, no_overload
+from reconciler.expressions.values import Uint, no_overload, signed
 
 Kind = frozenset[type] | None
 """The classes of the values that a parameter takes; None takes every value."""
@@ -60,7 +60,10 @@ def overload(apply: Callable[..., Any], *parameters: Kind, repeated: bool = Fals
 
 
 def dispatch(name: str, overloads: tuple[Overload, ...], budget: Budget, arguments: tuple[Any, ...]) -> Any:
-    """Call the first overload that takes the arguments; raises Fault (CelNoOverload) when none does."""
+    """Call the first overload that takes the arguments; raises Fault when none does."""
+    for argument in arguments:
+        if type(argument) is int:
+            signed(argument)  # values from outside may be larger than any int
     for candidate in overloads:
         if candidate.takes(arguments):
             return candidate.apply(budget, *arguments)

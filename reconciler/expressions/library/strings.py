@@ -36,13 +36,15 @@ def matches(budget: Budget, text: str, pattern: str) -> bool:
     if pattern not in budget.patterns:
         budget.spend(_compile_cost(pattern))
         budget.patterns.add(pattern)
-    # linear in the text for any pattern, with a factor that grows with the pattern
-    budget.spend(1 + len(text) * (8 + len(pattern)) // TEXT_PER_MATCH_STEP)
-    return bool(_search(pattern)(text.encode("utf-8", "surrogatepass")))
+    search, size = _compiled(pattern)
+    octets = text.encode("utf-8", "surrogatepass")
+    # at worst RE2 follows every instruction of its program at every character
+    budget.spend(1 + len(octets) * size // INSTRUCTIONS_PER_STEP)
+    return search(octets) is not None
 
 
-TEXT_PER_MATCH_STEP: Final = 256
-"""How many characters, times the length of the pattern, are matched in one step."""
+INSTRUCTIONS_PER_STEP: Final = 64
+"""How many instructions of a compiled pattern are followed in one step."""
 
 PATTERN_BYTES: Final = 1 << 19
 """The memory RE2 may take for one pattern; repetitions that need more are refused."""
@@ -56,7 +58,8 @@ def _compile_cost(pattern: str) -> int:
 
 
 @lru_cache(maxsize=32)
-def _search(pattern: str) -> Callable[[bytes], object]:
+def _compiled(pattern: str) -> tuple[Callable[[bytes], object], int]:
+    """Return the search function of a pattern and the length of its program."""
     import re2  # here, not above: loading it takes longer than most commands run
 
     options = re2.Options()
@@ -64,11 +67,12 @@ def _search(pattern: str) -> Callable[[bytes], object]:
     options.log_errors = False
     options.never_capture = True
     try:
-        return re2.compile(pattern.encode("utf-8", "surrogatepass"), options).search  # type: ignore[no-any-return]
+        compiled = re2.compile(pattern.encode("utf-8", "surrogatepass"), options)
     except re2.error as error:
         reason = error.args[0] if error.args else ""
         detail = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
         raise Fault("CelRegex", f"the pattern is no RE2 regular expression: {detail}") from None
+    return compiled.search, compiled.programsize
 
 
 def char_at(budget: Budget, text: str, position: int) -> str:

@@ -8,7 +8,6 @@ from reconciler.expressions.budget import Budget
 from reconciler.expressions.library.signatures import DURATION, STRING, TIMESTAMP, Functions, Overload, overload
 from reconciler.expressions.timestamps import SECOND, Duration, Timestamp, field, whole
 
-
 ZONE_STEPS = 200
 """What it costs to look a time zone up, at worst in vain and in a database on disk."""
 
