@@ -92,7 +92,10 @@ def _stripped(entry: dict[str, Any], item: Item | None) -> dict[str, Any]:
     annotations = _annotations(entry)
     if not annotations:
         return entry
-    kept = {key: value for key, value in annotations.items() if key not in _OURS}
+    own = item.annotations if item else {}
+    # what its author wrote stays, even under our names
+    kept = {key: own.get(key) if key in _OURS else value for key, value in annotations.items()}
+    kept = {key: value for key, value in kept.items() if key not in _OURS or key in own}
     # a mapping that only we filled goes, one that was there and empty stays
     if kept or (item and item.metadata.get("annotations") == {}):
         return {**entry, "metadata": {**entry["metadata"], "annotations": kept}}

@@ -1,0 +1,58 @@
+"""Packages and resources from text, for the tests of the package engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from textwrap import dedent
+from typing import Any
+
+from reconciler.packages.functions.function import Function, FunctionContext, Item, Output, Version
+from reconciler.packages.kptfile import Profile
+from reconciler.packages.parsing import parse_cached
+from reconciler.snapshot.files import File, FileTree
+
+KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n"
+
+
+def tree(files: Mapping[str, str]) -> FileTree:
+    """Return files from dedented text."""
+    return FileTree({path: File(dedent(text).lstrip("\n").encode()) for path, text in files.items()})
+
+
+def texts(files: FileTree) -> dict[str, str]:
+    """Return files as text."""
+    return {path: file.data.decode() for path, file in files.items()}
+
+
+def items(text: str, path: str = "r.yaml") -> list[Item]:
+    """Return the documents of one file as items."""
+    parsed = parse_cached(dedent(text).lstrip("\n").encode())
+    return [Item("", path, n, doc.data, n, doc) for n, doc in enumerate(parsed.documents)]  # type: ignore[union-attr]
+
+
+def config(kind: str, data: Mapping[str, Any], group: str = "fn.kpt.dev/v1alpha1") -> dict[str, Any]:
+    """Return a function's configuration; a ConfigMap's content goes to `data`."""
+    if kind == "ConfigMap":
+        return {"apiVersion": "v1", "kind": kind, "metadata": {"name": "function-input"}, "data": dict(data)}
+    return {"apiVersion": group, "kind": kind, "metadata": {"name": "config"}, **data}
+
+
+def run(
+    function: Function,
+    text: str,
+    configuration: Mapping[str, Any] | None,
+    profile: Profile = "safe",
+    version: Version = (9, 9, 9),
+) -> Output:
+    """Call a function on the documents of a text."""
+    return function(items(text), configuration, FunctionContext(profile, version))
+
+
+def shown(output: Sequence[Item]) -> str:
+    """Return items as one YAML text."""
+    return "---\n".join(item.document.text for item in output)
+
+
+def messages(output: Output) -> list[tuple[str, str]]:
+    """Return what a function said."""
+    return [(result.severity, result.message) for result in output.results]

@@ -1,0 +1,92 @@
+"""search-replace: what is found and what becomes of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.packages.functions.search_replace import path_matches, search_replace
+from tests.unit.packages.builders import config, messages, run, shown
+
+HEAD = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n"
+
+
+@pytest.mark.parametrize(
+    ("search", "before", "after"),
+    [
+        pytest.param({"by-value": "x", "put-value": "w"}, "b: x\nc: [x, z]\n", "b: w\nc: [w, z]\n", id="by-value"),
+        pytest.param(
+            {"by-value-regex": "ng(.*):(.*)", "put-value": "ub${1}:${2}-x"},
+            "i: nginx:1\n",
+            "i: ubinx:1-x\n",
+            id="regex",
+        ),
+        pytest.param({"by-path": "**.m", "put-value": "4"}, "b:\n  m: 1\n", "b:\n  m: 4\n", id="by-path"),
+        pytest.param({"by-path": "b.m", "put-value": "4"}, "b:\n  m: 1\n", "b:\n  m: 4\n", id="absolute-path"),
+        pytest.param({"by-path": "b.m", "put-value": "4"}, "", "b:\n  m: 4\n", id="absolute-path-is-made"),
+        pytest.param({"by-path": "b.m", "by-value": "1", "put-value": "4"}, "c: 1\n", "c: 1\n", id="both-must-hold"),
+        pytest.param(
+            {"by-value": "1", "put-comment": "kpt-set: ${n}"}, "c: 1\n", "c: 1 # kpt-set: ${n}\n", id="comment"
+        ),
+        pytest.param(
+            {"by-path": "l", "put-comment": "kpt-set: ${l}"},
+            "l:\n- a\n",
+            "l: # kpt-set: ${l}\n- a\n",
+            id="list-comment",
+        ),
+        pytest.param(
+            {"by-value": "x", "put-value": "w", "by-file-path": "other/**"}, "b: x\n", "b: x\n", id="other-file"
+        ),
+        pytest.param(
+            {"by-value": "x", "put-value": "w", "by-file-path": "**/*.yaml"}, "b: x\n", "b: w\n", id="this-file"
+        ),
+        pytest.param({"by-value": "x"}, "b: x\n", "b: x\n", id="only-looking"),
+        pytest.param({"by-value": "x", "put-value": "3"}, 'b: "x"\n', 'b: "3"\n', id="quoted-stays-a-string"),
+    ],
+)
+def test_search_replace(search: dict[str, str], before: str, after: str) -> None:
+    output = run(search_replace, HEAD + before, config("ConfigMap", search))
+
+    assert not output.failed
+    assert shown(output.items) == HEAD + after
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern", "expected"),
+    [
+        pytest.param("a.b", "a.b", True, id="equal"),
+        pytest.param("a.b.c", "a.*.c", True, id="star"),
+        pytest.param("a.c", "a.*.c", False, id="star-is-one-element"),
+        pytest.param("a.c", "a.**.c", True, id="two-stars-may-be-none"),
+        pytest.param("a.b[0].c", "a.b[*].c", True, id="any-index"),
+        pytest.param("a.b[0].c", "a.b[1].c", False, id="another-index"),
+        pytest.param("a.b[0].c", "a.*[0].c", True, id="any-list"),
+        pytest.param("a.b.c", "**", True, id="everything"),
+        pytest.param("a", "b.**", False, id="wrong-start"),
+    ],
+)
+def test_path_matches(path: str, pattern: str, expected: bool) -> None:
+    assert path_matches(path, pattern.split(".")) is expected
+
+
+@pytest.mark.parametrize(
+    ("search", "message"),
+    [
+        pytest.param({"by-name": "x"}, "invalid matcher", id="unknown-key"),
+        pytest.param({"by-value": "x", "by-value-regex": "x"}, "only one of", id="two-values"),
+        pytest.param({"by-value-regex": "("}, "must be a regular expression", id="bad-regex"),
+        pytest.param({"by-value-regex": "x", "put-value": "${1}"}, "unable to resolve", id="no-such-group"),
+    ],
+)
+def test_failures(search: dict[str, str], message: str) -> None:
+    output = run(search_replace, HEAD + "b: x\n", config("ConfigMap", search))
+
+    assert output.failed
+    assert message in messages(output)[0][1]
+
+
+def test_results() -> None:
+    said = messages(run(search_replace, HEAD + "b: x\n", config("ConfigMap", {"by-value": "x"})))
+    nothing = messages(run(search_replace, HEAD, config("ConfigMap", {"by-value": "x"})))
+
+    assert said == [("info", 'Matched field value "x"')]
+    assert nothing == [("info", "no matches")]

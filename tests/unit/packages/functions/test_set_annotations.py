@@ -1,0 +1,67 @@
+"""set-annotations: where annotations go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.packages.functions.function import value_at
+from reconciler.packages.functions.set_annotations import set_annotations
+from tests.unit.packages.builders import config, messages, run
+
+COLOR = {"color": "red"}
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        pytest.param("apiVersion: v1\nkind: A\nmetadata: {name: a}\n", "metadata.annotations", id="everything"),
+        pytest.param(
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n",
+            "spec.template.metadata.annotations",
+            id="template",
+        ),
+        pytest.param(
+            "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: a}\n",
+            "spec.jobTemplate.spec.template.metadata.annotations",
+            id="cron-job",
+        ),
+    ],
+)
+def test_places(text: str, path: str) -> None:
+    output = run(set_annotations, text, config("ConfigMap", COLOR))
+
+    assert value_at(output.items[0].data, tuple(path.split("."))) == COLOR
+    assert path in [result.field for result in output.results]
+
+
+@pytest.mark.parametrize(
+    ("configuration", "failed"),
+    [
+        pytest.param(config("SetAnnotations", {"annotations": COLOR}), False, id="own-kind"),
+        pytest.param(
+            config("SetAnnotationConfig", {"annotations": COLOR, "fieldSpecs": [{"path": "a"}]}), False, id="legacy"
+        ),
+        pytest.param(config("ConfigMap", {}), True, id="empty"),
+        pytest.param(None, True, id="none"),
+        pytest.param(
+            config("SetAnnotations", {"annotations": COLOR, "fieldSpecs": [{}], "additionalAnnotationFields": [{}]}),
+            True,
+            id="two-spellings-of-fields",
+        ),
+    ],
+)
+def test_configuration(configuration: dict[str, Any] | None, failed: bool) -> None:
+    output = run(set_annotations, "apiVersion: v1\nkind: A\nmetadata: {name: a}\n", configuration)
+
+    assert output.failed is failed
+    assert bool(output.items[0].annotations) is not failed
+
+
+def test_message() -> None:
+    output = run(
+        set_annotations, "apiVersion: v1\nkind: A\nmetadata: {name: a}\n", config("ConfigMap", {"b": "2", "a": "1"})
+    )
+
+    assert messages(output) == [("info", 'set annotations: {"a":"1","b":"2"}')]

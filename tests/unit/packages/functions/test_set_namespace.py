@@ -1,0 +1,204 @@
+"""set-namespace: which fields each generation changes, in both profiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from reconciler.packages.functions.function import FunctionContext, Output, Version, value_at
+from reconciler.packages.functions.set_namespace import set_namespace
+from reconciler.packages.kptfile import Profile
+from tests.unit.packages.builders import config, messages, run
+
+TO_NEW = config("ConfigMap", {"namespace": "new"})
+RBAC = "apiVersion: rbac.authorization.k8s.io/v1\n"
+BINDING = (
+    RBAC
+    + """\
+kind: {kind}
+metadata: {{name: b}}
+subjects:
+- {{kind: ServiceAccount, name: default, namespace: old}}
+- {{kind: ServiceAccount, name: robot, namespace: old}}
+- {{kind: ServiceAccount, name: bare}}
+- {{kind: Group, name: admins, namespace: old}}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {{name: robot, namespace: new}}
+"""
+)
+OLD, V3, V41, HEAD = (0, 1, 0), (0, 3, 0), (0, 4, 1), (0, 4, 5)
+
+
+def namespaces(output: Output) -> list[Any]:
+    return [item.data["metadata"].get("namespace") for item in output.items]
+
+
+@pytest.mark.parametrize(
+    ("resource", "path", "expected"),
+    [
+        pytest.param("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n", "metadata.namespace", "new", id="created"),
+        pytest.param(
+            "apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: old}\n", "metadata.namespace", "new", id="changed"
+        ),
+        pytest.param("apiVersion: v1\nkind: Namespace\nmetadata: {name: old}\n", "metadata.name", "new", id="namespace-object"),
+        pytest.param("apiVersion: x.io/v1\nkind: X\nmetadata: {name: a}\n", "metadata.namespace", None, id="custom-without"),
+        pytest.param(
+            "apiVersion: x.io/v1\nkind: X\nmetadata: {name: a, namespace: o}\n", "metadata.namespace", "new", id="custom-with"
+        ),
+        pytest.param(RBAC + "kind: ClusterRole\nmetadata: {name: a}\n", "metadata.namespace", None, id="cluster-scoped"),
+        pytest.param(
+            "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: a}\n",
+            "metadata.namespace", None, id="newer-cluster-scoped-kind",
+        ),
+        pytest.param(
+            "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: a}\n",
+            "metadata.namespace", "new", id="newer-version-of-a-namespaced-kind",
+        ),
+        pytest.param(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  annotations: "
+            "{config.kubernetes.io/local-config: 'true'}\n", "metadata.namespace", None, id="local-config",
+        ),
+        pytest.param(
+            "apiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: a}\nspec: {service: {name: s}}\n",
+            "spec.service.namespace", "new", id="api-service",
+        ),
+        pytest.param(
+            "apiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: a}\nspec: {group: g}\n",
+            "spec.service.namespace", None, id="local-api-service",
+        ),
+        pytest.param(
+            "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\nspec: {group: g}\n",
+            "spec.conversion", None, id="no-webhook-is-invented",
+        ),
+        pytest.param(
+            "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\nspec:\n"
+            "  conversion: {webhook: {clientConfig: {service: {name: s, namespace: old}}}}\n",
+            "spec.conversion.webhook.clientConfig.service.namespace", "new", id="webhook-of-a-crd",
+        ),
+    ],
+)
+@pytest.mark.parametrize("version", [pytest.param(V41, id="v0.4.1"), pytest.param(HEAD, id="head")])
+def test_safe_fields(resource: str, path: str, expected: str | None, version: Version) -> None:
+    output = run(set_namespace, resource, TO_NEW, "safe", version)
+
+    assert value_at(output.items[0].data, tuple(path.split("."))) == expected
+    again = set_namespace(output.items, TO_NEW, FunctionContext("safe", version))
+    assert [item.data for item in again.items] == [item.data for item in output.items]
+
+
+@pytest.mark.parametrize(
+    ("profile", "version", "kind", "expected"),
+    [
+        pytest.param("safe", HEAD, "RoleBinding", ["new", "new", None, "old"], id="safe-role-binding"),
+        pytest.param("safe", V41, "ClusterRoleBinding", ["new", "new", None, "old"], id="safe-cluster-role-binding"),
+        pytest.param("compat", HEAD, "RoleBinding", ["old", "old", None, "old"], id="head-forgets-role-bindings"),
+        pytest.param("compat", HEAD, "ClusterRoleBinding", ["new", "new", None, "new"], id="head-changes-groups"),
+        pytest.param("compat", V41, "RoleBinding", ["new", "new", None, "new"], id="v0.4.1"),
+        pytest.param("compat", OLD, "RoleBinding", ["new", "old", None, "old"], id="v0.1-only-default"),
+        pytest.param(
+            "compat", (0, 2, 0), "RoleBinding", ["new", "new", None, "old"], id="v0.2-accounts-of-the-package"
+        ),
+    ],
+)
+def test_subjects(profile: Profile, version: Version, kind: str, expected: list[str | None]) -> None:
+    output = run(set_namespace, BINDING.format(kind=kind), TO_NEW, profile, version)
+
+    assert [subject.get("namespace") for subject in output.items[0].data["subjects"]] == expected
+
+
+@pytest.mark.parametrize(
+    ("configuration", "expected"),
+    [
+        pytest.param(config("ConfigMap", {"namespace": "new"}), "new", id="config-map"),
+        pytest.param(config("SetNamespace", {"namespace": "new"}), "new", id="own-kind"),
+        pytest.param(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kptfile.kpt.dev"}, "data": {"name": "pkg"}},
+            "pkg", id="package-context",
+        ),
+        pytest.param(None, "FunctionConfig is missing", id="none"),
+        pytest.param(config("ConfigMap", {"name": "x"}), "`data.namespace` should not be empty", id="empty"),
+        pytest.param(config("SetNamespace", {}), "`namespace` should not be empty", id="own-kind-empty"),
+        pytest.param(config("Other", {}), "unknown functionConfig Kind=Other", id="other-kind"),
+    ],
+)
+def test_configuration(configuration: dict[str, Any] | None, expected: str) -> None:
+    output = run(set_namespace, "apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: old}\n", configuration)
+
+    said = [message[: len(expected)] for severity, message in messages(output) if severity == "error"]
+    assert (said or namespaces(output)) == [expected]
+
+
+SERVICE = "apiVersion: v1
+kind: Service
+metadata: {{name: {}, namespace: {}}}
+"
+TWO = SERVICE.format("a", "{}") + "---
+" + SERVICE.format("b", "{}")
+
+
+@pytest.mark.parametrize(
+    ("profile", "version", "extra", "expected"),
+    [
+        pytest.param("safe", HEAD, {}, ["new", "new"], id="all"),
+        pytest.param("safe", HEAD, {"namespaceMatcher": "x"}, ["new", "y"], id="matcher"),
+        pytest.param("compat", V3, {}, ["x", "y"], id="v0.3-ambiguous"),
+        pytest.param("compat", V3, {"namespaceMatcher": "y"}, ["x", "new"], id="v0.3-matcher"),
+    ],
+)
+def test_matcher(profile: Profile, version: Version, extra: dict[str, str], expected: list[str]) -> None:
+    configuration = config("ConfigMap", {"namespace": "new", **extra})
+
+    assert namespaces(run(set_namespace, TWO.format("x", "y"), configuration, profile, version)) == expected
+
+
+def test_different_origins_are_an_error() -> None:
+    resources = [
+        {"apiVersion": "v1", "kind": "Service",
+         "metadata": {"name": "a", "annotations": {"internal.kpt.dev/upstream-identifier": f"|Service|{ns}|a"}}}
+        for ns in ("x", "y")
+    ]
+
+    output = run(set_namespace, yaml.safe_dump_all(resources), TO_NEW)
+
+    assert [severity for severity, _ in messages(output)] == ["error"]
+    assert namespaces(output) == [None, None]
+
+
+def test_depends_on_follows() -> None:
+    text = """\
+        apiVersion: v1
+        kind: Service
+        metadata: {name: a, namespace: old}
+        ---
+        apiVersion: v1
+        kind: Service
+        metadata:
+          name: b
+          namespace: old
+          annotations:
+            config.kubernetes.io/depends-on: /namespaces/old/Service/a,/namespaces/old/Service/elsewhere
+        """
+
+    output = run(set_namespace, text, TO_NEW)
+
+    annotation = output.items[1].annotations["config.kubernetes.io/depends-on"]
+    assert annotation == "/namespaces/new/Service/a,/namespaces/old/Service/elsewhere"
+    assert [message for _, message in messages(output)] == [
+        'namespace [old] updated to "new", 2 value(s) changed',
+        '`depends-on` annotation namespace [old] updated to "new", 1 value(s) changed',
+    ]
+
+
+def test_additional_fields() -> None:
+    fields = [{"kind": "X", "path": "spec/target/namespace", "create": True}]
+    output = run(
+        set_namespace,
+        "apiVersion: x.io/v1\nkind: X\nmetadata: {name: a}\n",
+        config("SetNamespace", {"namespace": "new", "additionalNamespaceFields": fields}),
+    )
+
+    assert output.items[0].data["spec"] == {"target": {"namespace": "new"}}

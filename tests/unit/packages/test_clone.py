@@ -1,0 +1,62 @@
+"""Cloning: the Kptfile follows its upstream, resources get merge comments, nothing else changes."""
+
+from __future__ import annotations
+
+from reconciler.packages.clone import UpstreamAt, clone
+from reconciler.packages.kptfile import Kptfile, read_kptfile
+from tests.unit.packages.builders import KPTFILE, texts, tree
+
+LOCK = UpstreamAt("https://example.com/blueprints.git", "base", "v1", "c0ffee")
+UPSTREAM = {
+    "Kptfile": KPTFILE + "upstream:\n  type: git\n  git: {repo: x, directory: y, ref: z}\n"
+    "  updateStrategy: fast-forward\ninfo:\n  description: text # why\n",
+    "README.md": "# Read me\r\n",
+    "r.yaml": "# header\napiVersion: v1\nkind: Service\nmetadata:\n  name:   web\n\nspec: {}\n",
+    "broken.yaml": "a: [\n",
+    "sub/Kptfile": KPTFILE,
+}
+
+
+def test_clone() -> None:
+    files, findings = clone(tree(UPSTREAM), "site", LOCK)
+
+    kptfile = read_kptfile(files["Kptfile"].data)
+    assert isinstance(kptfile, Kptfile)
+    git = {"repo": LOCK.repo, "directory": "base", "ref": "v1"}
+    assert kptfile.name == "site"
+    assert kptfile.data["upstream"] == {"type": "git", "git": git}
+    assert kptfile.data["upstreamLock"] == {"type": "git", "git": git | {"commit": "c0ffee"}}
+    assert "description: text # why\n" in texts(files)["Kptfile"]
+    assert [(finding.where.file, finding.severity) for finding in findings] == [("broken.yaml", "warning")]
+
+
+def test_nothing_else_changes() -> None:
+    before, (after, _) = texts(tree(UPSTREAM)), clone(tree(UPSTREAM), "site", LOCK)
+
+    changed = {path for path, text in texts(after).items() if text != before.get(path)}
+    assert changed == {"Kptfile", "r.yaml"}
+    assert texts(after)["r.yaml"] == before["r.yaml"].replace("metadata:", "metadata: # kpt-merge: /web")
+
+
+def test_a_clone_of_a_clone_keeps_merge_comments() -> None:
+    once, _ = clone(tree(UPSTREAM), "site", LOCK)
+    twice, _ = clone(once, "site", LOCK)
+
+    assert texts(twice) == texts(once)
+
+
+def test_a_folder_without_kptfile_gets_one() -> None:
+    files, _ = clone(tree({"r.txt": "x"}), "site", LOCK)
+
+    kptfile = read_kptfile(files["Kptfile"].data)
+    assert isinstance(kptfile, Kptfile)
+    assert kptfile.name == "site"
+
+
+def test_an_unreadable_kptfile_is_an_error() -> None:
+    before = tree({"Kptfile": "apiVersion: kpt.dev/v1alpha1\nkind: Kptfile\n"})
+
+    after, findings = clone(before, "site", LOCK)
+
+    assert after == before
+    assert [finding.code for finding in findings] == ["KptfileDeprecated"]

@@ -1,0 +1,217 @@
+"""Kptfiles: what cannot be read, what is wrong, and edits that change nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from textwrap import dedent
+
+import pytest
+
+from reconciler.krm.conditions import Condition
+from reconciler.packages.kptfile import Kptfile, new_kptfile, read_kptfile, validate_kptfile
+
+HEAD = "apiVersion: kpt.dev/v1\nkind: Kptfile\n"
+COMMENTED = """\
+apiVersion: kpt.dev/v1
+kind: Kptfile
+metadata:
+  name: base # the name
+  annotations:
+    owner: "team a"   # who to ask
+upstream:
+  type: git
+  git:
+    repo: https://example.com/old.git
+    directory: old
+    ref: v1
+  updateStrategy: fast-forward
+info:
+  description: keep me # please
+pipeline:
+  # first of all
+  mutators:
+    - image: example.com/set-labels:v0.2.0 # pinned
+      configMap:
+        tier: "web"
+custom:
+  unknown: [1, 2]
+"""
+
+
+def read(text: str) -> Kptfile:
+    kptfile = read_kptfile(text.encode())
+    assert isinstance(kptfile, Kptfile)
+    return kptfile
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "part"),
+    [
+        pytest.param("a: [", "KptfileSyntax", "must be YAML", id="not-yaml"),
+        pytest.param("", "KptfileSyntax", "exactly one document", id="empty"),
+        pytest.param(f"{HEAD}---\n{HEAD}", "KptfileSyntax", "exactly one document", id="two-documents"),
+        pytest.param("- 1\n", "KptfileSyntax", "a mapping", id="a-list"),
+        pytest.param("apiVersion: kpt.dev/v1alpha2\nkind: Kptfile\n", "KptfileDeprecated", '"v1alpha2"', id="v1alpha2"),
+        pytest.param("apiVersion: kpt.dev/v1alpha1\nkind: Kptfile\n", "KptfileDeprecated", '"v1alpha1"', id="v1alpha1"),
+        pytest.param("apiVersion: v1\nkind: ConfigMap\n", "KptfileUnknown", '"v1 ConfigMap"', id="another-kind"),
+        pytest.param(
+            f"{HEAD}pipeline:\n  mutators:\n  - image: a\n    configMap: {{a: [1]}}\n",
+            "KptfileInvalid",
+            "pipeline.mutators[0].configMap.a",
+            id="list-in-config-map",
+        ),
+        pytest.param(f"{HEAD}pipeline: []\n", "KptfileInvalid", "pipeline", id="pipeline-is-a-list"),
+        pytest.param(
+            f"{HEAD}upstream: {{updateStrategy: magic}}\n", "KptfileInvalid", "upstream.updateStrategy", id="strategy"
+        ),
+        pytest.param(
+            f"{HEAD}status: {{conditions: [{{type: A, status: yes please}}]}}\n",
+            "KptfileInvalid",
+            "status.conditions[0].status",
+            id="condition-status",
+        ),
+    ],
+)
+def test_what_cannot_be_read(text: str, code: str, part: str) -> None:
+    findings = read_kptfile(text.encode(), "pkg/Kptfile")
+
+    assert isinstance(findings, tuple)
+    assert [finding.code for finding in findings] == [code]
+    assert part in findings[0].message
+    assert findings[0].where.file == "pkg/Kptfile"
+
+
+def test_findings_name_their_line() -> None:
+    findings = read_kptfile(f"{HEAD}pipeline:\n  mutators:\n  - image: a\n    configMap:\n      a: [1]\n".encode())
+
+    assert isinstance(findings, tuple)
+    assert (findings[0].where.line, findings[0].where.pointer) == (7, "pipeline.mutators[0].configMap.a")
+
+
+def function_of(text: str) -> str:
+    return f"{HEAD}pipeline:\n  mutators:\n  - {text}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "pointers"),
+    [
+        pytest.param(f"{HEAD}pipeline: {{}}\n", [], id="empty-pipeline"),
+        pytest.param(f"{HEAD}pipeline:\n  mutators:\n", [], id="null-list"),
+        pytest.param(function_of("image: set-labels:v1"), [], id="short-image"),
+        pytest.param(function_of("image: reg.example.com:5000/a/b_c/d:v1.2@sha256:" + "a" * 64), [], id="full-image"),
+        pytest.param(function_of("exec: sed -e s/a/b/"), [], id="exec"),
+        pytest.param(function_of("{image: a, configMap: {replicas: 3, flag: true}}"), [], id="scalars-in-config-map"),
+        pytest.param(function_of("image: patch@_@strategic-merge"), ["image"], id="no-image-reference"),
+        pytest.param(function_of("image: Upper/Case"), ["image"], id="upper-case-image"),
+        pytest.param(function_of("{image: a, exec: b}"), [""], id="image-and-exec"),
+        pytest.param(function_of("name: a"), [""], id="neither-image-nor-exec"),
+        pytest.param(function_of("{image: a, configPath: b, configMap: {c: d}}"), [""], id="two-configurations"),
+        pytest.param(function_of("{image: a, configPath: ''}"), ["configPath"], id="empty-config-path"),
+        pytest.param(function_of("{image: a, configPath: /etc/passwd}"), ["configPath"], id="absolute-config-path"),
+        pytest.param(
+            function_of("{image: a, configPath: a/b/../../../c.yaml}"), ["configPath"], id="config-path-escapes"
+        ),
+        pytest.param(function_of("{image: a, configPath: a/.../c.yaml}"), ["configPath"], id="three-dots"),
+        pytest.param(function_of("{image: a, configPath: a/../c.yaml}"), [], id="dots-that-stay-inside"),
+        pytest.param(function_of("{image: a, condition: 'true'}"), ["condition"], id="condition"),
+    ],
+)
+def test_validate_kptfile(text: str, pointers: list[str]) -> None:
+    findings = validate_kptfile(read(text))
+
+    wanted = [f"pipeline.mutators[0].{pointer}".rstrip(".") for pointer in pointers]
+    assert [finding.where.pointer for finding in findings] == wanted
+
+
+def test_unknown_fields_are_kept_in_safe_and_refused_in_compat() -> None:
+    kptfile = read(f"{HEAD}extra: 1\npipeline:\n  mutators:\n  - {{image: a, targets: []}}\n")
+
+    assert validate_kptfile(kptfile) == ()
+    pointers = [finding.where.pointer for finding in validate_kptfile(kptfile, profile="compat")]
+    assert pointers == ["extra", "pipeline.mutators[0].targets"]
+
+
+def test_typed_views() -> None:
+    kptfile = read(COMMENTED)
+
+    assert kptfile.name == "base"
+    assert kptfile.upstream is not None
+    assert kptfile.upstream.git is not None
+    assert (kptfile.upstream.git.ref, kptfile.upstream.update_strategy) == ("v1", "fast-forward")
+    assert kptfile.upstream_lock is None
+    assert [spec.label for spec in kptfile.pipeline.mutators] == ["example.com/set-labels:v0.2.0"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "changed"),
+    [
+        pytest.param(lambda k: k.with_name("base"), {}, id="same-name-changes-nothing"),
+        pytest.param(lambda k: k.with_name("new"), {"  name: base # the name": "  name: new # the name"}, id="name"),
+        pytest.param(
+            lambda k: k.with_upstream("https://example.com/old.git", "old", "v2", "abc"),
+            {
+                "    ref: v1": "    ref: v2",
+                "  updateStrategy: fast-forward": "  updateStrategy: fast-forward\nupstreamLock:\n  type: git\n  git:\n"
+                "    repo: https://example.com/old.git\n    directory: old\n    ref: v2\n    commit: abc",
+            },
+            id="upstream-keeps-the-strategy",
+        ),
+        pytest.param(lambda k: k.with_conditions_and_gates([], []), {}, id="no-conditions-no-change"),
+    ],
+)
+def test_edits_touch_only_what_changes(edit: Callable[[Kptfile], Kptfile], changed: dict[str, str]) -> None:
+    expected = "\n".join(changed.get(line, line) for line in COMMENTED.split("\n"))
+
+    edited = edit(read(COMMENTED))
+
+    assert edited.to_bytes().decode() == expected
+    assert edit(edited).to_bytes() == edited.to_bytes()
+
+
+def test_with_pipeline_keeps_comments_of_other_functions() -> None:
+    kptfile = read(COMMENTED)
+    mine = {"image": "example.com/f:v1", "name": "PackageVariant.a.b.0"}
+
+    edited = kptfile.with_pipeline([mine, *kptfile.data["pipeline"]["mutators"]], [])
+
+    text = edited.to_bytes().decode()
+    assert '    - image: example.com/set-labels:v0.2.0 # pinned\n      configMap:\n        tier: "web"\n' in text
+    assert "  # first of all\n" in text
+    assert [spec.name for spec in edited.pipeline.mutators] == ["PackageVariant.a.b.0", ""]
+
+
+def test_an_empty_pipeline_is_left_out() -> None:
+    assert "pipeline" not in read(COMMENTED).with_pipeline([], []).data
+
+
+def test_conditions_and_gates() -> None:
+    text = f"""{HEAD}metadata:
+  name: a
+info:
+  readinessGates:
+  - conditionType: old # human
+    note: mine
+status:
+  conditions:
+  - type: kept
+    status: "False"
+"""
+    conditions = [Condition("kept", "True", "Now"), Condition("new", "False", "Because", "of that")]
+
+    edited = read(dedent(text)).with_conditions_and_gates(conditions, ["old", "new"])
+
+    assert edited.conditions == tuple(conditions)
+    assert edited.readiness_gates == ("old", "new")
+    assert "  - conditionType: old # human\n    note: mine\n" in edited.to_bytes().decode()
+    assert edited.with_conditions_and_gates([], []).data == {
+        "apiVersion": "kpt.dev/v1",
+        "kind": "Kptfile",
+        "metadata": {"name": "a"},
+    }
+
+
+def test_new_sections_stand_where_upstream_writes_them() -> None:
+    followed = new_kptfile("app").with_pipeline([{"image": "a"}], []).with_upstream("r", "/d", "main", "c0ffee")
+
+    assert list(followed.data) == ["apiVersion", "kind", "metadata", "upstream", "upstreamLock", "pipeline"]
+    assert followed.data["upstreamLock"]["git"] == {"repo": "r", "directory": "d", "ref": "main", "commit": "c0ffee"}
