@@ -40,44 +40,73 @@ def namespaces(output: Output) -> list[Any]:
 @pytest.mark.parametrize(
     ("resource", "path", "expected"),
     [
-        pytest.param("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n", "metadata.namespace", "new", id="created"),
         pytest.param(
-            "apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: old}\n", "metadata.namespace", "new", id="changed"
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n", "metadata.namespace", "new", id="created"
         ),
-        pytest.param("apiVersion: v1\nkind: Namespace\nmetadata: {name: old}\n", "metadata.name", "new", id="namespace-object"),
-        pytest.param("apiVersion: x.io/v1\nkind: X\nmetadata: {name: a}\n", "metadata.namespace", None, id="custom-without"),
         pytest.param(
-            "apiVersion: x.io/v1\nkind: X\nmetadata: {name: a, namespace: o}\n", "metadata.namespace", "new", id="custom-with"
+            "apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: old}\n",
+            "metadata.namespace",
+            "new",
+            id="changed",
         ),
-        pytest.param(RBAC + "kind: ClusterRole\nmetadata: {name: a}\n", "metadata.namespace", None, id="cluster-scoped"),
+        pytest.param(
+            "apiVersion: v1\nkind: Namespace\nmetadata: {name: old}\n", "metadata.name", "new", id="namespace-object"
+        ),
+        pytest.param(
+            "apiVersion: x.io/v1\nkind: X\nmetadata: {name: a}\n", "metadata.namespace", None, id="custom-without"
+        ),
+        pytest.param(
+            "apiVersion: x.io/v1\nkind: X\nmetadata: {name: a, namespace: o}\n",
+            "metadata.namespace",
+            "new",
+            id="custom-with",
+        ),
+        pytest.param(
+            RBAC + "kind: ClusterRole\nmetadata: {name: a}\n", "metadata.namespace", None, id="cluster-scoped"
+        ),
         pytest.param(
             "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: a}\n",
-            "metadata.namespace", None, id="newer-cluster-scoped-kind",
+            "metadata.namespace",
+            None,
+            id="newer-cluster-scoped-kind",
         ),
         pytest.param(
             "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: a}\n",
-            "metadata.namespace", "new", id="newer-version-of-a-namespaced-kind",
+            "metadata.namespace",
+            "new",
+            id="newer-version-of-a-namespaced-kind",
         ),
         pytest.param(
             "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  annotations: "
-            "{config.kubernetes.io/local-config: 'true'}\n", "metadata.namespace", None, id="local-config",
+            "{config.kubernetes.io/local-config: 'true'}\n",
+            "metadata.namespace",
+            None,
+            id="local-config",
         ),
         pytest.param(
             "apiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: a}\nspec: {service: {name: s}}\n",
-            "spec.service.namespace", "new", id="api-service",
+            "spec.service.namespace",
+            "new",
+            id="api-service",
         ),
         pytest.param(
             "apiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: a}\nspec: {group: g}\n",
-            "spec.service.namespace", None, id="local-api-service",
+            "spec.service.namespace",
+            None,
+            id="local-api-service",
         ),
         pytest.param(
             "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\nspec: {group: g}\n",
-            "spec.conversion", None, id="no-webhook-is-invented",
+            "spec.conversion",
+            None,
+            id="no-webhook-is-invented",
         ),
         pytest.param(
             "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\nspec:\n"
             "  conversion: {webhook: {clientConfig: {service: {name: s, namespace: old}}}}\n",
-            "spec.conversion.webhook.clientConfig.service.namespace", "new", id="webhook-of-a-crd",
+            "spec.conversion.webhook.clientConfig.service.namespace",
+            "new",
+            id="webhook-of-a-crd",
         ),
     ],
 )
@@ -117,7 +146,8 @@ def test_subjects(profile: Profile, version: Version, kind: str, expected: list[
         pytest.param(config("SetNamespace", {"namespace": "new"}), "new", id="own-kind"),
         pytest.param(
             {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kptfile.kpt.dev"}, "data": {"name": "pkg"}},
-            "pkg", id="package-context",
+            "pkg",
+            id="package-context",
         ),
         pytest.param(None, "FunctionConfig is missing", id="none"),
         pytest.param(config("ConfigMap", {"name": "x"}), "`data.namespace` should not be empty", id="empty"),
@@ -132,12 +162,15 @@ def test_configuration(configuration: dict[str, Any] | None, expected: str) -> N
     assert (said or namespaces(output)) == [expected]
 
 
-SERVICE = "apiVersion: v1
+TWO = """\
+apiVersion: v1
 kind: Service
-metadata: {{name: {}, namespace: {}}}
-"
-TWO = SERVICE.format("a", "{}") + "---
-" + SERVICE.format("b", "{}")
+metadata: {{name: a, namespace: {}}}
+---
+apiVersion: v1
+kind: Service
+metadata: {{name: b, namespace: {}}}
+"""
 
 
 @pytest.mark.parametrize(
@@ -157,8 +190,11 @@ def test_matcher(profile: Profile, version: Version, extra: dict[str, str], expe
 
 def test_different_origins_are_an_error() -> None:
     resources = [
-        {"apiVersion": "v1", "kind": "Service",
-         "metadata": {"name": "a", "annotations": {"internal.kpt.dev/upstream-identifier": f"|Service|{ns}|a"}}}
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": "a", "annotations": {"internal.kpt.dev/upstream-identifier": f"|Service|{ns}|a"}},
+        }
         for ns in ("x", "y")
     ]
 
