@@ -34,7 +34,7 @@ def equal(budget: Budget, left: Any, right: Any, depth: int = 0) -> bool:
             raise too_deep()
         if len(left) != len(right):
             return False
-        budget.spend(len(left))
+        budget.spend(1 + len(left))
         return (_equal_lists if kind is list else _equal_maps)(budget, left, right, depth + 1)
     elif kind is Optional:
         return left.present is right.present and equal(budget, left.value, right.value, depth + 1)
@@ -42,7 +42,10 @@ def equal(budget: Budget, left: Any, right: Any, depth: int = 0) -> bool:
 
 
 def _equal_lists(budget: Budget, left: list[Any], right: list[Any], depth: int) -> bool:
-    return all(equal(budget, one, other, depth) for one, other in zip(left, right, strict=True))
+    for one, other in zip(left, right, strict=True):
+        if not equal(budget, one, other, depth):
+            return False
+    return True
 
 
 def _equal_maps(budget: Budget, left: dict[Any, Any], right: dict[Any, Any], depth: int) -> bool:
