@@ -18,7 +18,7 @@ from typing import IO, BinaryIO
 from git.cmd import Git
 from git.exc import GitCommandNotFound
 
-from reconciler.gitio.errors import GitError, GitProgramMissingError, TimedOutError, name_failure
+from reconciler.gitio.errors import GitError, GitProgramMissingError, MirrorCorruptError, TimedOutError, name_failure
 from reconciler.gitio.options import GitOptions
 from reconciler.gitio.url import GitUrl, redact
 
@@ -98,6 +98,8 @@ class GitCommand:
     def failure(self, name: str, words: str) -> GitError:
         """Return the error that git's words, already clean, speak of."""
         said = "; ".join(line.strip() for line in words.splitlines() if line.strip())
+        if f"not a git repository: '{self._folder}'" in words:
+            return MirrorCorruptError(f"the mirror {self._folder} of {self._url.text} is damaged: {said}")
         return name_failure(words)(f"git {name} of {self._url.text} failed: {said or 'no reason given'}")
 
     def clean(self, words: bytes) -> str:

@@ -12,7 +12,8 @@ GitError                      next step
 ├── UrlRefusedError           human   the address is malformed, or the allow-list does not have it
 ├── ObjectMissingError        human   an object that something names is not there
 ├── TooLargeError             human   an object or tree beyond our limits
-├── MirrorCorruptError        human   the cache is damaged
+├── MirrorCorruptError        human   the mirror is damaged; `Mirror.discard` lets it be fetched anew
+├── CacheUnusableError        human   the cache folder cannot be written
 └── GitProgramMissingError    human   git itself is not installed
 """
 
@@ -95,7 +96,13 @@ class TooLargeError(GitError):
 
 
 class MirrorCorruptError(GitError):
-    """The mirror in the cache is damaged; removing its folder lets it be fetched anew."""
+    """The mirror in the cache is damaged; `Mirror.discard` lets it be fetched anew, since the remote has it all."""
+
+    next_step = "human"
+
+
+class CacheUnusableError(GitError):
+    """The cache folder cannot be written: permissions, or a full disk."""
 
     next_step = "human"
 
@@ -109,6 +116,7 @@ class GitProgramMissingError(GitError):
 # the first pattern found decides, so the specific ones stand above the vague ones: a refused ssh key
 # also reads "could not read from remote repository", a missing repository may read "403"
 _SIGNS: tuple[tuple[type[GitError], tuple[str, ...]], ...] = (
+    (CacheUnusableError, (r"(?m)^(?!remote:).*(no space left on device|disk quota exceeded|read-only file system)",)),
     (HostUntrustedError, ("host key verification failed", "no .* host key is known", "certificate",
                           "dubious ownership", "remote host identification has changed")),
     (RateLimitedError, ("rate limit", "too many requests", r"\berror: 429")),

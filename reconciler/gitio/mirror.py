@@ -14,12 +14,12 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import BinaryIO, Literal
 
 from reconciler.gitio.command import FAR_SIDE, TRACKING, GitCommand, Result
-from reconciler.gitio.errors import GitError, MirrorBusyError
+from reconciler.gitio.errors import CacheUnusableError, GitError, MirrorBusyError
 from reconciler.gitio.lock import locked
 from reconciler.gitio.names import check_id, check_ref
 from reconciler.gitio.options import GitOptions
@@ -187,8 +187,9 @@ class Mirror:
         if not commits:
             return []
         with self._lock() as hold, tempfile.TemporaryFile(dir=self.folder) as stream:
-            stream.writelines(compose_stream(commits, author))
-            stream.seek(0)
+            with _writing(self.folder):
+                stream.writelines(compose_stream(commits, author))
+                stream.seek(0)
             result = self._run("fast-import", "--quiet", "--done", "--date-format=raw", stdin=stream, hold=hold)
         return [CommitId(line) for line in result.lines]
 
@@ -241,10 +242,25 @@ class Mirror:
     def _create(self) -> None:
         if (self.folder / "HEAD").exists():
             return
-        self.folder.parent.mkdir(parents=True, exist_ok=True)
-        with locked(self.folder.parent / f"{self.folder.name}.lock", self._options.timeout_seconds):
-            if not (self.folder / "HEAD").exists():
-                self._create_whole()
+        with _writing(self.folder.parent):
+            self.folder.parent.mkdir(parents=True, exist_ok=True)
+            with self._lock_place():
+                if not (self.folder / "HEAD").exists():
+                    self._create_whole()
+
+    def discard(self) -> None:
+        """Remove this mirror from the cache, as after MirrorCorruptError; `Mirror.open` makes a new one.
+
+        What was written and not pushed is gone; the next pass makes the same commits again.
+        """
+        with _writing(self.folder), self._lock_place(), self._lock():
+            old = self.folder.with_suffix(".old")
+            shutil.rmtree(old, ignore_errors=True)
+            self.folder.rename(old)
+            shutil.rmtree(old)
+
+    def _lock_place(self) -> AbstractContextManager[int]:
+        return locked(self.folder.parent / f"{self.folder.name}.lock", self._options.timeout_seconds)
 
     def _create_whole(self) -> None:
         unfinished = self.folder.with_suffix(".new")
@@ -291,6 +307,14 @@ class Mirror:
         self, *arguments: str, stdin: bytes | BinaryIO = b"", hold: int | None = None, accept: tuple[int, ...] = (0,)
     ) -> Result:
         return self._command.run(*arguments, stdin=stdin, hold=hold, accept=accept)
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise CacheUnusableError(f"{folder} cannot be written: {error.strerror or error}") from error
 
 
 def mirror_name(url: GitUrl) -> str:

@@ -107,12 +107,12 @@ class Publisher:
             return Attempt(accepted=False, error=error)
 
     def _push_if_current(self, updates: Sequence[RefUpdate], hold: int) -> Attempt:
-        tracked = self._tracked()
-        stale = [u.ref for u in updates if tracked.get(u.ref) != u.expected]
+        here = self._list_refs(TRACKING, STAGE)
+        stale = [u.ref for u in updates if here.get(_tracking(u.ref)) != u.expected]
         if stale:
             return Attempt(accepted=False, reasons=dict.fromkeys(stale, "stale info"))
         # what a killed process had staged would ride along
-        self._unstage(self._list_refs(STAGE), hold)
+        self._unstage([ref for ref in here if ref.startswith(STAGE)], hold)
         return self._push_staged(updates, hold)
 
     def _push_staged(self, updates: Sequence[RefUpdate], hold: int) -> Attempt:
@@ -154,18 +154,15 @@ class Publisher:
         lines = self._command.run("ls-remote", "--quiet", "--refs", "origin").lines
         return {ref: object_id for object_id, _, ref in (line.partition("\t") for line in lines)}
 
-    def _tracked(self) -> dict[str, str]:
-        return {"refs/" + ref.removeprefix(TRACKING): seen for ref, seen in self._list_refs(TRACKING).items()}
-
-    def _list_refs(self, folder: str) -> dict[str, str]:
-        lines = self._command.run("for-each-ref", "--format=%(objectname) %(refname)", folder).lines
+    def _list_refs(self, *folders: str) -> dict[str, str]:
+        lines = self._command.run("for-each-ref", "--format=%(objectname) %(refname)", *folders).lines
         return {ref: object_id for object_id, _, ref in (line.partition(" ") for line in lines)}
 
     def _record(self, updates: Iterable[RefUpdate]) -> None:
         # git does it for what it pushed itself, not for what another replica had pushed before us
         with self._lock() as hold:
-            tracked = self._tracked()
-            behind = [u for u in updates if u.new != u.expected and tracked.get(u.ref) == u.expected]
+            here = self._list_refs(TRACKING)
+            behind = [u for u in updates if u.new != u.expected and here.get(_tracking(u.ref)) == u.expected]
             self._update_refs(map(_tracking_update, behind), hold)
 
     def _update_refs(self, commands: Iterable[str], hold: int) -> None:
@@ -175,8 +172,12 @@ class Publisher:
 
 
 def _tracking_update(update: RefUpdate) -> str:
-    ref = TRACKING + update.ref.removeprefix("refs/")
+    ref = _tracking(update.ref)
     return f"delete {ref}" if update.new is None else f"update {ref} {update.new}"
+
+
+def _tracking(ref: str) -> str:
+    return TRACKING + ref.removeprefix("refs/")
 
 
 def _check(units: Sequence[PushUnit]) -> None:

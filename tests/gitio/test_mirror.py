@@ -14,7 +14,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from reconciler.gitio.errors import (
+    CacheUnusableError,
     MirrorBusyError,
+    MirrorCorruptError,
     ObjectMissingError,
     RepositoryMissingError,
     TimedOutError,
@@ -539,6 +541,34 @@ def test_maintenance_keeps_what_is_not_pushed_yet(mirror: Mirror) -> None:
         assert [reader.commit(commit).id for commit in commits] == commits
     assert not mirror.maintain()
     assert_sound(mirror.folder)
+
+
+@pytest.mark.parametrize("lost", [pytest.param("HEAD", id="head"), pytest.param("objects", id="objects")])
+def test_a_damaged_mirror_is_told_from_a_missing_remote_and_made_anew(
+    tmp_path: Path, mirror: Mirror, remote: Path, lost: str
+) -> None:
+    commit_files(remote, "refs/heads/main", {"a": b"1"})
+    mirror.fetch("config")
+    (mirror.folder / lost).rename(tmp_path / "lost")
+    (mirror.folder / "HEAD").touch()
+    with pytest.raises(MirrorCorruptError, match=mirror.folder.name):
+        mirror.fetch("config")
+
+    mirror.discard()
+    again = Mirror.open(tmp_path / "cache", str(remote))
+    again.fetch("config")
+
+    assert again.refs() == mirror.refs()
+    assert_sound(again.folder)
+
+
+def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, remote: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+
+    with pytest.raises(CacheUnusableError) as caught:
+        Mirror.open(tmp_path / "file" / "cache", str(remote))
+
+    assert caught.value.next_step == "human"
 
 
 @pytest.mark.parametrize(

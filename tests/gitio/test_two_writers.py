@@ -10,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 
+import pytest
+
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.verdicts import Done, Lost, Outcome, PushUnit, RefUpdate
 from reconciler.gitio.writer import NewCommit, Put
@@ -41,9 +43,16 @@ def push_until_done(mirror: Mirror, line: str) -> list[Outcome]:
     return outcomes
 
 
-def test_two_writers_lose_nothing_and_duplicate_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("caches", "rounds"),
+    [
+        pytest.param(("one", "two"), ROUNDS, id="two-machines"),
+        pytest.param(("one", "one"), ROUNDS // 5, id="one-cache"),
+    ],
+)
+def test_two_writers_lose_nothing_and_duplicate_nothing(tmp_path: Path, caches: tuple[str, str], rounds: int) -> None:
     remote = make_bare(tmp_path / "remote.git", receive__autogc="false", receive__fsckObjects="true")
-    mirrors = [Mirror.open(tmp_path / name, str(remote)) for name in ("one", "two")]
+    mirrors = [Mirror.open(tmp_path / name, str(remote)) for name in caches]
     root = mirrors[0].root_commit()
     assert mirrors[0].push([PushUnit("start", (RefUpdate(REF, root, None),))]).done
     start = Barrier(2, timeout=_SECONDS)
@@ -51,7 +60,7 @@ def test_two_writers_lose_nothing_and_duplicate_nothing(tmp_path: Path) -> None:
     def write(writer: int) -> list[Outcome]:
         mirrors[writer].fetch("destination")
         outcomes: list[Outcome] = []
-        for number in range(ROUNDS):
+        for number in range(rounds):
             start.wait()
             outcomes += push_until_done(mirrors[writer], f"{number} from {writer}")
             if number % 50 == 49:
@@ -62,8 +71,8 @@ def test_two_writers_lose_nothing_and_duplicate_nothing(tmp_path: Path) -> None:
         outcomes = [outcome for found in pool.map(write, range(2)) for outcome in found]
 
     lines = read_file(remote, REF, FILE).splitlines()
-    assert sorted(lines) == sorted(f"{number} from {writer}" for number in range(ROUNDS) for writer in range(2))
+    assert sorted(lines) == sorted(f"{number} from {writer}" for number in range(rounds) for writer in range(2))
     assert {type(outcome) for outcome in outcomes} == {Done, Lost}
-    assert int(git(remote, "rev-list", "--count", REF)) == 2 * ROUNDS + 1
+    assert int(git(remote, "rev-list", "--count", REF)) == 2 * rounds + 1
     for repository in (remote, *(mirror.folder for mirror in mirrors)):
         assert_sound(repository)

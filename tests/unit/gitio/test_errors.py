@@ -33,6 +33,8 @@ from reconciler.gitio.errors import GitError, name_failure
         pytest.param("error: 503", "Unreachable", "retry", id="host-down"),
         pytest.param("remote: API rate limit exceeded\nerror: 403", "RateLimited", "wait", id="rate-limit-before-403"),
         pytest.param("fatal: bad object refs/heads/x", "MirrorCorrupt", "human", id="corrupt"),
+        pytest.param("fatal: write error: No space left on device", "CacheUnusable", "human", id="full-disk"),
+        pytest.param("remote: No space left on device", "GitFailed", "retry", id="full-disk-of-the-host"),
         pytest.param("something new", "GitFailed", "retry", id="unknown"),
     ],
 )  # fmt: skip
