@@ -148,7 +148,9 @@ class Settings(_Group):
     @classmethod
     def _state_ref(cls, value: str) -> str:
         if "{repository}" not in value or not value.startswith("refs/"):
-            raise ValueError("must start with refs/ and hold {repository}, for example refs/reconciler/state/{repository}")
+            raise ValueError(
+                "must start with refs/ and hold {repository}, for example refs/reconciler/state/{repository}"
+            )
         if why := ref_name_fault(value.replace("{repository}", "x")):
             raise ValueError(f"must make ref names that Git accepts: {why}")
         return value

@@ -34,7 +34,7 @@ from reconciler.reporting.commit_message import draft_message, status_commit_mes
 from reconciler.reporting.objects import status_files
 from reconciler.reporting.status_file import status_file
 from reconciler.rules.repository import Repositories, Repository, read_repositories
-from reconciler.rules.variant import RoomResult, Variant
+from reconciler.rules.variant import Earlier, RoomResult, Variant
 from reconciler.rules.variants.naming import TargetKey
 from reconciler.rules.variants.room import Surroundings, kptfile_url, variants_of
 from reconciler.settings import Settings
@@ -193,22 +193,18 @@ class _Builder:
         destinations = {urls[name] for name, one in usable.items()}
         return sorted(upstreams), sorted(destinations)
 
-    def _rooms(
-        self, catalog: Catalog, remotes: Remotes, states: Mapping[Destination, DestinationState]
-    ) -> RoomResult:
+    def _rooms(self, catalog: Catalog, remotes: Remotes, states: Mapping[Destination, DestinationState]) -> RoomResult:
         _, usable, findings = self._usable(catalog)
         around = Surroundings(
             usable, RemoteUpstreams(remotes, self._resolve), _children(states),
             self._settings.guards.max_delete_percent, f"{__version__} {self._engine.profile}",
         )  # fmt: skip
         result = variants_of(catalog, around)
-        return RoomResult(
-            result.variants, result.stalled, result.statuses, (*findings, *result.findings), result.kept
-        )
+        return RoomResult(result.variants, result.stalled, result.statuses, (*findings, *result.findings), result.kept)
 
     def _render(self, catalog: Catalog) -> Render:
-        def one(variant: Variant, source: FileTree) -> Rendered:
-            return render(variant, source, catalog, self._engine)
+        def one(variant: Variant, source: FileTree, earlier: Earlier | None) -> Rendered:
+            return render(variant, source, catalog, self._engine, earlier)
 
         return one
 

@@ -33,7 +33,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command = getattr(importlib.import_module(f"reconciler.cli.{cmd_name}"), "command")
+        command = importlib.import_module(f"reconciler.cli.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
 

@@ -16,7 +16,9 @@ from reconciler.wiring import build_folder, build_parts
 
 @click.command("render")
 @config_argument(required=True)
-@click.option("--output", "-O", "out", metavar="DIR", required=True, type=click.Path(path_type=Path), help="Absent or empty.")
+@click.option(
+    "--output", "-O", "out", metavar="DIR", required=True, type=click.Path(path_type=Path), help="Absent or empty."
+)
 @click.option("--force", is_flag=True, help="Replace what is in the output folder.")
 @settings_option
 @cache_option

@@ -18,7 +18,9 @@ from reconciler.settings import Settings, load_settings
 Command = TypeVar("Command", bound=Callable[..., Any])
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
-settings_option = click.option("--settings", "settings_file", metavar="FILE", help="Settings; default: ./reconciler.yaml.")
+settings_option = click.option(
+    "--settings", "settings_file", metavar="FILE", help="Settings; default: ./reconciler.yaml."
+)
 fleet_option = click.option("--fleet", metavar="URL", help="The fleet repository, in place of fleet.url.")
 cache_option = click.option("--cache", metavar="DIR", help="Where mirrors are kept, in place of the setting cache.")
 
@@ -55,9 +57,18 @@ def set_up_logs(settings: Settings, *, service: bool) -> None:
     as_json = settings.log.format == "json" or (settings.log.format == "auto" and service and not sys.stderr.isatty())
     level = settings.log.level if service else "warning"
     shape: list[Any] = [structlog.stdlib.add_log_level] if as_json else [structlog.processors.add_log_level]
-    end = structlog.processors.JSONRenderer(sort_keys=True) if as_json else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    end = (
+        structlog.processors.JSONRenderer(sort_keys=True)
+        if as_json
+        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    )
     structlog.configure(
-        processors=[*shape, structlog.processors.TimeStamper(fmt="iso", utc=True), structlog.processors.format_exc_info, end],
+        processors=[
+            *shape,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            end,
+        ],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,

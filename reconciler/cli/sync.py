@@ -53,6 +53,8 @@ def _data(report: Report) -> dict[str, object]:
 
 def _text(report: Report) -> str:
     lines = finding_lines(report.plan.all_findings())
-    lines += [f"draft    {branch} is at {head[:12]}" for one in report.written.values() for branch, head in one.heads.items()]
+    lines += [
+        f"draft    {branch} is at {head[:12]}" for one in report.written.values() for branch, head in one.heads.items()
+    ]
     counts = ", ".join(f"{count} {what}" for what, count in tally(report).items())
     return "\n".join([*lines, counts])

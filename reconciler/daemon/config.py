@@ -52,7 +52,9 @@ class RepositoryConfig:
         self._mirror.fetch("config", branches=(self._branch,))
         head = self._mirror.refs().get(f"refs/heads/{self._branch}")
         if head is None:
-            raise RepositoryMissingError(f"{self._mirror.url} must have the branch {self._branch}, named by config.branch")
+            raise RepositoryMissingError(
+                f"{self._mirror.url} must have the branch {self._branch}, named by config.branch"
+            )
         with self._mirror.read() as reader:
             commit = reader.commit(head)
             found = [(path, mode, blob) for path, mode, blob in reader.walk(commit.tree) if mode in {FILE, EXECUTABLE}]

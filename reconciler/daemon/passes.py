@@ -38,6 +38,12 @@ class Passes:
             clean = report.clean and self._publisher.done
             self._settled = (found.snapshot.id, remotes.digest()) if clean else ("", "")
         for finding in report.plan.all_findings():
-            log.info("finding", code=finding.code, severity=finding.severity.value, message=finding.message, where=str(finding.where))
+            log.info(
+                "finding",
+                code=finding.code,
+                severity=finding.severity.value,
+                message=finding.message,
+                where=str(finding.where),
+            )
         log.info("pass_finished", config=report.plan.config, clean=clean, **tally(report))
         return clean

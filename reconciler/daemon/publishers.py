@@ -25,7 +25,14 @@ StatusFiles = Callable[[FleetPlan, Mapping[str, bytes]], Mapping[str, bytes]]
 class Push:
     """Pushes every destination, and the status branch last."""
 
-    def __init__(self, state_ref: str, status_url: str, status_branch: str, status_files: StatusFiles, message: Callable[[Mapping[str, bytes]], str]) -> None:
+    def __init__(
+        self,
+        state_ref: str,
+        status_url: str,
+        status_branch: str,
+        status_files: StatusFiles,
+        message: Callable[[Mapping[str, bytes]], str],
+    ) -> None:
         self._state_ref = state_ref
         self._status_url = status_url
         self._status_ref = HEADS + status_branch

@@ -23,7 +23,7 @@ from reconciler.planning.outcome import Blocked, Draft, Rendered, Unchanged
 from reconciler.planning.plan import Claims, Workshop, Writer, new_state, plan_destination
 from reconciler.planning.standing import Heads
 from reconciler.planning.state import DestinationState, EngineTooOldError
-from reconciler.rules.variant import RoomResult, Upstream, Variant
+from reconciler.rules.variant import Earlier, RoomResult, Upstream, Variant
 from reconciler.snapshot.catalog import Catalog
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
@@ -127,12 +127,11 @@ def validate(source: ConfigSource, remotes: Remotes, tools: Tools) -> tuple[Find
     """Return every finding about the config: files, objects, references; nothing is rendered."""
     found = gather(source, remotes, tools)
     room = tools.rooms(found.catalog, remotes, {})
-    return FleetPlan(found.snapshot.id, 0, room, (), _config_findings(found.catalog, room)).all_findings()
+    return FleetPlan(found.snapshot.id, 0, room, (), _catalog_findings(found.catalog)).all_findings()
 
 
-def _config_findings(catalog: Catalog, room: RoomResult) -> tuple[Finding, ...]:
-    unreadable = (one.finding for one in catalog.unreadable)
-    return (*catalog.findings, *unreadable, *room.findings)
+def _catalog_findings(catalog: Catalog) -> tuple[Finding, ...]:
+    return (*catalog.findings, *(one.finding for one in catalog.unreadable))
 
 
 def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publisher: Publisher) -> Report:
@@ -160,7 +159,7 @@ def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publishe
     plans |= {one.plan.destination.key: _as_pushed(one.plan, outcomes[one.name]) for one in written.values()}
     fleet = FleetPlan(
         snapshot.id, desk.as_of(), room, tuple(plans[one.key] for one in destinations),
-        _config_findings(catalog, room),
+        _catalog_findings(catalog),
     )  # fmt: skip
     publisher.finish(fleet, remotes)
     return Report(fleet, outcomes, written, desk.renders)
@@ -181,9 +180,7 @@ def _as_pushed(plan: DestinationPlan, outcome: Outcome) -> DestinationPlan:
     return replace(plan, outcomes=outcomes, findings=(finding,), after=plan.before)
 
 
-def _publish(
-    desk: _Desk, plans: Iterable[DestinationPlan], publisher: Publisher
-) -> Iterable[tuple[Written, Outcome]]:
+def _publish(desk: _Desk, plans: Iterable[DestinationPlan], publisher: Publisher) -> Iterable[tuple[Written, Outcome]]:
     by_url: dict[str, list[DestinationPlan]] = {}
     for plan in plans:
         by_url.setdefault(plan.destination.url, []).append(plan)
@@ -269,9 +266,7 @@ class _Desk:
         variants = tuple(self._by_place.get((destination.key.namespace, destination.name), ()))
         return Claims(variants, self._alive, self._unplaced, not self._catalog.unreadable)
 
-    def _heads(
-        self, destination: Destination, remote: Remote, state: DestinationState, claims: Claims
-    ) -> Heads:
+    def _heads(self, destination: Destination, remote: Remote, state: DestinationState, claims: Claims) -> Heads:
         refs = remote.refs
         names = {draft_branch(self._tools.draft_template, destination, one.place.package) for one in claims.variants}
         names |= set(state.drafts)
@@ -287,9 +282,9 @@ class _Desk:
             self._roots[url] = remote.mirror.root_commit()
         return self._roots[url]
 
-    def _counted(self, variant: Variant, files: FileTree) -> Rendered:
+    def _counted(self, variant: Variant, files: FileTree, earlier: Earlier | None) -> Rendered:
         self.renders += 1
-        return self._render(variant, files)
+        return self._render(variant, files, earlier)
 
     def upstream_files(self, upstream: Upstream) -> FileTree:
         """Return an upstream package's files, and remember them for the state that will name them."""

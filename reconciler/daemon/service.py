@@ -16,7 +16,12 @@ from reconciler.daemon.wakeups import Wakeup, Wakeups, watching
 from reconciler.gitio.errors import GitError
 
 log = structlog.get_logger("reconciler")
-SIGNALS = {signal.SIGTERM: Wakeup.STOP, signal.SIGINT: Wakeup.STOP, signal.SIGHUP: Wakeup.RELOAD, signal.SIGUSR1: Wakeup.NOW}
+SIGNALS = {
+    signal.SIGTERM: Wakeup.STOP,
+    signal.SIGINT: Wakeup.STOP,
+    signal.SIGHUP: Wakeup.RELOAD,
+    signal.SIGUSR1: Wakeup.NOW,
+}
 
 
 @dataclass(frozen=True)

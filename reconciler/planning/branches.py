@@ -106,7 +106,9 @@ def lay_out(
     if not left:
         return End(branch, head)
     if wishes.moved or wishes.withdrawn:
-        kept = tuple(step for step in history.steps(head, known.base) if step.package in wishes.standing - wishes.withdrawn)
+        kept = tuple(
+            step for step in history.steps(head, known.base) if step.package in wishes.standing - wishes.withdrawn
+        )
         return Grow(branch, head, published, published, (*kept, *changed))
     return Grow(branch, head, head, known.base, changed) if changed else Keep(branch)
 

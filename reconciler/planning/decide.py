@@ -10,7 +10,7 @@ from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding, Severity, Where, errors
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Rendered, Unchanged
 from reconciler.planning.state import PackageRecord, Seen
-from reconciler.rules.variant import Upstream, Variant
+from reconciler.rules.variant import Earlier, Upstream, Variant
 from reconciler.snapshot.catalog import Catalog
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import TreeId
@@ -36,7 +36,7 @@ class Sources(Protocol):
         ...
 
 
-Render = Callable[[Variant, FileTree], Rendered]
+Render = Callable[[Variant, FileTree, Earlier | None], Rendered]
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,9 @@ def _settled(question: Question, record: PackageRecord) -> Outcome | None:
     return _compare(question, record, warnings, rendered=False)
 
 
-def _compare(question: Question, record: PackageRecord, findings: tuple[Finding, ...], rendered: bool) -> Unchanged | None:
+def _compare(
+    question: Question, record: PackageRecord, findings: tuple[Finding, ...], rendered: bool
+) -> Unchanged | None:
     """Return Unchanged when a branch or the draft holds what the record says is wanted, or people declined it."""
     ours, put, published = record.ours, record.put, question.seen.published
     wanted = (record.wanted, record.review)
@@ -134,7 +136,7 @@ def _render(question: Question, moved: tuple[str, ...], sources: Sources, render
     if isinstance(source, Blocked):
         return source
     merged, files = source
-    rendered = render(variant, files)
+    rendered = render(variant, files, _earlier(record, sources))
     trace = {**rendered.trace, **variant.facts}
     if errors(rendered.findings):
         return failed(question, rendered.findings, trace)
@@ -166,6 +168,11 @@ def _source(question: Question, record: PackageRecord, sources: Sources) -> tupl
     return _merge_needed(question)
 
 
+def _earlier(record: PackageRecord, sources: Sources) -> Earlier | None:
+    last = record.put or record.ours
+    return Earlier(sources.standing(last.rendered), sources.standing(last.base)) if last else None
+
+
 def _adopted(question: Question, published: TreeId, sources: Sources) -> tuple[TreeId, FileTree] | Blocked:
     """A package that people made is taken over as it is while it stands at the upstream that is wanted."""
     files = sources.standing(published)
@@ -174,7 +181,9 @@ def _adopted(question: Question, published: TreeId, sources: Sources) -> tuple[T
 
 def _merge_needed(question: Question) -> Blocked:
     place, ref = question.variant.place, question.variant.upstream.ref
-    message = f"package {place} holds people's changes to another upstream; bringing it to {ref} needs a three-way merge"
+    message = (
+        f"package {place} holds people's changes to another upstream; bringing it to {ref} needs a three-way merge"
+    )
     return failed(question, (_finding(question, "MergeNeeded", message),), question.variant.facts)
 
 

@@ -40,9 +40,7 @@ class Destination:
 
 def draft_branch(template: str, destination: Destination, package: str) -> str:
     """Return the name of the draft branch that carries a package; `{package}` writes "/" as "_" (git.md 3)."""
-    return template.format(
-        repository=destination.name, branch=destination.branch, package=package.replace("/", "_")
-    )
+    return template.format(repository=destination.name, branch=destination.branch, package=package.replace("/", "_"))
 
 
 def conflicts(destinations: Iterable[Destination]) -> Mapping[ObjectKey, Finding]:
@@ -83,7 +81,9 @@ def _nested(one: str, other: str) -> bool:
 
 
 def _conflict(one: Destination, other: Destination, why: str) -> Finding:
-    message = f"Repository {one.key.namespace}/{one.name} cannot be written to: {other.key.namespace}/{other.name} {why}"
+    message = (
+        f"Repository {one.key.namespace}/{one.name} cannot be written to: {other.key.namespace}/{other.name} {why}"
+    )
     return Finding("DestinationConflict", message, one.where)
 
 

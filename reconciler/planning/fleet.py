@@ -52,7 +52,7 @@ class FleetPlan:
 
     def all_findings(self) -> tuple[Finding, ...]:
         """Return everything that was found, about files, objects, destinations and packages, each once."""
-        found = [*self.findings]
+        found = [*self.findings, *self.room.findings]
         for stalled in self.room.stalled:
             found += stalled.findings
         for plan in self.destinations:

@@ -101,7 +101,9 @@ def plan_destination(
     now = settle_drafts(now, destination, heads, names, objects)
     questions, losers = _questions(destination, claims, now, heads, names, objects)
     outcomes = (*(decide(one, shop.catalog, shop.sources, shop.render) for one in questions), *losers)
-    words = {one.variant.place.package: shop.writer.words(one, destination) for one in outcomes if isinstance(one, Draft)}
+    words = {
+        one.variant.place.package: shop.writer.words(one, destination) for one in outcomes if isinstance(one, Draft)
+    }
     layouts = _lay_out_all(destination, outcomes, words, state, now, heads, names, objects, shop.config_seconds)
     outcomes = tuple(_held_back(outcome, layouts) for outcome in outcomes)
     held = _held(claims, now)
@@ -114,9 +116,13 @@ def _missing(destination: Destination, state: DestinationState, heads: Heads) ->
     known = (state.url, state.branch, state.directory)
     wanted = (destination.url_text, destination.branch, destination.directory)
     if known != wanted:
-        message = f"Repository {destination.name} pointed to {_place(known)} before and to {_place(wanted)} now; left alone"
+        message = (
+            f"Repository {destination.name} pointed to {_place(known)} before and to {_place(wanted)} now; left alone"
+        )
     elif state.seen and (heads.branch is None or heads.absent):
-        message = f"branch {destination.branch} of {destination.url_text} is gone, though it was there before; left alone"
+        message = (
+            f"branch {destination.branch} of {destination.url_text} is gone, though it was there before; left alone"
+        )
     else:
         return None
     return Finding("DestinationMissing", message, destination.where)
@@ -127,9 +133,7 @@ def _place(place: tuple[str, str, str]) -> str:
     return f"{url} branch {branch} directory /{directory}"
 
 
-def _branch_names(
-    destination: Destination, claims: Claims, state: DestinationState, template: str
-) -> dict[str, str]:
+def _branch_names(destination: Destination, claims: Claims, state: DestinationState, template: str) -> dict[str, str]:
     packages = {*state.packages, *(variant.place.package for variant in claims.variants)}
     return {package: draft_branch(template, destination, package) for package in sorted(packages)}
 
@@ -150,7 +154,9 @@ def _questions(
             losers.append(stalled(question, "DownstreamConflict", message))
         else:
             chosen[package] = variant
-    asked = [_question(destination, chosen[package], claims, state, heads, names, objects) for package in sorted(chosen)]
+    asked = [
+        _question(destination, chosen[package], claims, state, heads, names, objects) for package in sorted(chosen)
+    ]
     return asked, losers
 
 
@@ -169,7 +175,11 @@ def _question(
     head = heads.drafts.get(names[package])
     frozen = head is not None and heads.proposed.get(names[package]) == head
     owned = [name for name, one in state.packages.items() if one.owned and name != package]
-    nested = () if record and record.owned else (*nested_packages(package, owned), *_standing_above(destination, package, heads, objects))
+    nested = (
+        ()
+        if record and record.owned
+        else (*nested_packages(package, owned), *_standing_above(destination, package, heads, objects))
+    )
     owner_gone = record is not None and claims.complete and not claims.has(record.owner)
     return Question(variant, record, replace(seen, frozen=frozen), nested, owner_gone)
 
@@ -198,7 +208,9 @@ def _lay_out_all(
             if isinstance(outcome := by_package.get(package), Draft)
         }
         withdrawn = {package for package in mine if _withdrawn(by_package.get(package))}
-        offered = {package: now.packages[package] for package in mine if package in now.packages and now.packages[package].put}
+        offered = {
+            package: now.packages[package] for package in mine if package in now.packages and now.packages[package].put
+        }
         published = {package: objects.tree_at(heads.branch, destination.path(package)) for package in offered}
         moved = moved_here(offered, published) or any(_recognised(package, before, now) for package in mine)
         wishes = Wishes(changed, frozenset(withdrawn), frozenset(offered), moved)
@@ -223,7 +235,9 @@ def _lost(outcome: Outcome) -> bool:
 
 def _foreign(outcome: Outcome) -> bool:
     # the record of a package that another owner holds is that owner's
-    return isinstance(outcome, Blocked) and bool(outcome.record) and outcome.record.owner.key != outcome.variant.owner.key
+    return (
+        isinstance(outcome, Blocked) and bool(outcome.record) and outcome.record.owner.key != outcome.variant.owner.key
+    )
 
 
 def _step(draft: Draft, words: Words, config_seconds: int) -> Step:
@@ -233,7 +247,11 @@ def _step(draft: Draft, words: Words, config_seconds: int) -> Step:
 
 def _held_back(outcome: Outcome, layouts: Iterable[Layout]) -> Outcome:
     for layout in layouts:
-        if isinstance(layout, HoldBack) and isinstance(outcome, Draft) and outcome.variant.place.package in layout.packages:
+        if (
+            isinstance(layout, HoldBack)
+            and isinstance(outcome, Draft)
+            and outcome.variant.place.package in layout.packages
+        ):
             finding = Finding("DraftEdited", layout.reason, Where(object=str(outcome.variant.owner.key)))
             question = Question(outcome.variant, outcome.record, outcome.seen)
             return failed(question, (finding,), outcome.record.trace)
@@ -257,7 +275,9 @@ def _held_finding(package: str, record: PackageRecord, claims: Claims) -> Findin
         message = f"whether package {package} is still wanted cannot be told while a config file is unreadable; kept"
         return Finding("DeletionHeld", message, where, Severity.WARNING)
     why = "wants another package now" if record.owner.key in claims.alive else "is gone"
-    return Finding("DeletionHeld", f"package {package} is kept though {record.owner.key} {why}: removals are held", where)
+    return Finding(
+        "DeletionHeld", f"package {package} is kept though {record.owner.key} {why}: removals are held", where
+    )
 
 
 def _after(
@@ -286,10 +306,16 @@ def _record(outcome: Outcome, words: Words | None) -> PackageRecord:
         case Draft():
             assert words is not None
             offer = _offer(outcome, words)
-            record = outcome.record if outcome.record.put else replace(outcome.record, workspace=outcome.record.workspace + 1)
+            record = (
+                outcome.record
+                if outcome.record.put
+                else replace(outcome.record, workspace=outcome.record.workspace + 1)
+            )
             drafted = None if offer.rendered == outcome.seen.published else offer.rendered
             seen = replace(outcome.seen, drafted=drafted)
-            return replace(record.offered(offer), seen=seen, outcome=_found("drafted", outcome.variant, outcome.rendered.findings))
+            return replace(
+                record.offered(offer), seen=seen, outcome=_found("drafted", outcome.variant, outcome.rendered.findings)
+            )
         case Unchanged():
             record = replace(outcome.record, put=None) if outcome.withdraw else outcome.record
             return replace(record, outcome=_found(outcome.why, outcome.variant, outcome.findings))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from reconciler.krm.conditions import Condition, upsert
 from reconciler.krm.findings import Finding, Severity, Where, errors
 from reconciler.packages.clone import UpstreamAt, clone
 from reconciler.packages.context import ensure_context
 from reconciler.packages.kptfile import KPTFILE, Kptfile, Profile, read_kptfile
-from reconciler.packages.pipeline import RenderResult
+from reconciler.packages.pipeline import RenderFailure, RenderResult
 from reconciler.packages.pipeline import render as run_pipeline
 from reconciler.planning.outcome import Rendered
-from reconciler.rules.variant import Variant
+from reconciler.rules.variant import Earlier, Variant
 from reconciler.snapshot.catalog import Catalog
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.trace import View
@@ -24,27 +22,25 @@ RENDERED = "Rendered"
 
 @dataclass(frozen=True)
 class Engine:
-    """How packages are rendered: by kpt's habits or ours, and by which version of us."""
+    """By whose habits packages are rendered: ours (`safe`), or kpt's (`compat`)."""
 
     profile: Profile
 
 
-def render(variant: Variant, source: FileTree, catalog: Catalog, engine: Engine) -> Rendered:
+def render(
+    variant: Variant, source: FileTree, catalog: Catalog, engine: Engine, earlier: Earlier | None = None
+) -> Rendered:
     """Return the package: cloned, in its context, mutated, and run through its functions.
 
-    Error findings mean that the files must not be used. A function that fails or cannot run here leaves the
-    package as it was before its pipeline, gated by `Rendered=False` (design 10.19).
+    `earlier` is the variant's last output (design 10.7). Error findings mean that the files must not be used. A
+    function that fails or cannot run here leaves the package as it was before its pipeline, gated by
+    `Rendered=False` (design 10.19).
     """
     view = View(catalog)
-    package = variant.place.package
-    lock = UpstreamAt(variant.upstream.repo, variant.upstream.directory, variant.upstream.ref, variant.upstream.commit)
-    files, found = clone(source, package.rpartition("/")[2], lock, engine.profile)
-    if variant.deployment:
-        files, more = ensure_context(files, package.rpartition("/")[2], package)
-        found = (*found, *more)
+    files, found = _cloned(variant, source, engine)
     if errors(found):
         return Rendered(files, findings=found, trace=view.trace)
-    mutated = variant.mutation(files, view)
+    mutated = variant.mutation(files, view, earlier)
     found = (*variant.findings, *found, *mutated.findings)
     if errors(found):
         return Rendered(mutated.files, findings=found, trace=view.trace)
@@ -54,3 +50,40 @@ def render(variant: Variant, source: FileTree, catalog: Catalog, engine: Engine)
         result.files, conditions, gates, mutated.injected, tuple(step.as_data() for step in result.steps),
         (*found, *_pipeline_findings(variant, result)), view.trace,
     )  # fmt: skip
+
+
+def _cloned(variant: Variant, source: FileTree, engine: Engine) -> tuple[FileTree, tuple[Finding, ...]]:
+    package, upstream = variant.place.package, variant.upstream
+    name = package.rpartition("/")[2]
+    lock = UpstreamAt(upstream.repo, upstream.directory, upstream.ref, upstream.commit)
+    files, found = clone(source, name, lock, engine.profile)
+    if errors(found) or not variant.deployment:
+        return files, found
+    files, more = ensure_context(files, name, package)
+    return files, (*found, *more)
+
+
+def _conditions(result: RenderResult) -> tuple[tuple[Condition, ...], tuple[str, ...]]:
+    """Return the Kptfile's conditions and `Rendered`, and the gates: the Kptfile's, and `Rendered` where it failed."""
+    kptfile = read_kptfile(result.files[KPTFILE].data) if KPTFILE in result.files else ()
+    conditions, gates = (kptfile.conditions, kptfile.readiness_gates) if isinstance(kptfile, Kptfile) else ((), ())
+    if result.failure is None:
+        return upsert(conditions, Condition(RENDERED, "True", "RenderSuccess")), gates
+    failed = Condition(RENDERED, "False", "RenderFailed", _why(result.failure))
+    return upsert(conditions, failed), tuple(sorted({*gates, RENDERED}))
+
+
+def _why(failure: RenderFailure) -> str:
+    where = f" in subpackage {failure.package}" if failure.package else ""
+    function = f"function {failure.function}{where}: " if failure.function else ""
+    return function + failure.message
+
+
+def _pipeline_findings(variant: Variant, result: RenderResult) -> tuple[Finding, ...]:
+    # a draft that is gated is still a draft (design 10.19): what is wrong with it is told as a warning
+    where = Where(object=str(variant.owner.key))
+    told = tuple(replace(finding, severity=Severity.WARNING) for finding in result.findings)
+    if result.failure is None:
+        return told
+    code = "FunctionUnavailable" if result.failure.kind == "unavailable" else "RenderFailed"
+    return (*told, Finding(code, f"{variant.place}: {_why(result.failure)}", where, Severity.WARNING))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -86,9 +86,7 @@ def _sighting(repository: Repository, destination: Destination, package: str, co
     return Sighting(commit, tree, repository.blob_at(commit, destination.status_path(package)))
 
 
-def _recognise_package(
-    record: PackageRecord, before: Sighting | None, sightings: Sequence[Sighting]
-) -> PackageRecord:
+def _recognise_package(record: PackageRecord, before: Sighting | None, sightings: Sequence[Sighting]) -> PackageRecord:
     for now in sightings:
         if before is None or (now.tree, now.status) != (before.tree, before.status):
             record = _take_in(record, before, now)
@@ -127,7 +125,11 @@ def _published(record: PackageRecord, offer: Offer, commit: CommitId) -> Package
 
 
 def settle_drafts(
-    state: DestinationState, destination: Destination, heads: Heads, branch_of: Mapping[str, str], repository: Repository
+    state: DestinationState,
+    destination: Destination,
+    heads: Heads,
+    branch_of: Mapping[str, str],
+    repository: Repository,
 ) -> DestinationState:
     """Return the state after looking at the draft branches: what people dropped is remembered as declined.
 
@@ -164,7 +166,12 @@ def _decline(record: PackageRecord) -> PackageRecord:
 
 
 def look(
-    destination: Destination, package: str, heads: Heads, branch_name: str, state: DestinationState, repository: Repository
+    destination: Destination,
+    package: str,
+    heads: Heads,
+    branch_name: str,
+    state: DestinationState,
+    repository: Repository,
 ) -> Seen:
     """Return what stands at a package's path: on the cluster branch, and on its draft where it differs.
 

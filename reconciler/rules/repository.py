@@ -59,7 +59,11 @@ def _read(one: ConfigObject) -> Repository | list[Finding]:
     deployment = spec.get("deployment") is True
     branch = git.get("branch") or (f"clusters/{one.key.name}" if deployment else "main")
     if why := ref_name_fault(branch):
-        return [_finding(one, ("spec", "git", "branch"), f'spec.git.branch "{branch}" is not usable: {why}', "NameNotUsable")]
+        return [
+            _finding(
+                one, ("spec", "git", "branch"), f'spec.git.branch "{branch}" is not usable: {why}', "NameNotUsable"
+            )
+        ]
     directory = (git.get("directory") or "").strip("/")
     prefix = git.get("tagPrefix")
     return Repository(
@@ -78,7 +82,13 @@ def _text_faults(one: ConfigObject, git: Mapping[str, Any]) -> list[Finding]:
     if not git.get("repo"):
         faults.append(_finding(one, ("spec", "git", "repo"), "spec.git.repo must name a Git repository; it is missing"))
     if isinstance(git.get("directory"), str) and ".." in git["directory"].split("/"):
-        faults.append(_finding(one, ("spec", "git", "directory"), f'spec.git.directory must not leave the repository, as "{git["directory"]}" does'))
+        faults.append(
+            _finding(
+                one,
+                ("spec", "git", "directory"),
+                f'spec.git.directory must not leave the repository, as "{git["directory"]}" does',
+            )
+        )
     return faults
 
 
@@ -89,7 +99,9 @@ def _spec_faults(one: ConfigObject, spec: Mapping[str, Any]) -> list[Finding]:
     if spec.get("type", "git") != "git":
         faults.append(_finding(one, ("spec", "type"), f'spec.type must be "git", not {spec["type"]!r}'))
     if spec.get("deployment", False) not in (True, False):
-        faults.append(_finding(one, ("spec", "deployment"), f"spec.deployment must be true or false, not {spec['deployment']!r}"))
+        faults.append(
+            _finding(one, ("spec", "deployment"), f"spec.deployment must be true or false, not {spec['deployment']!r}")
+        )
     return faults
 
 

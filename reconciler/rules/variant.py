@@ -24,7 +24,12 @@ class Owner:
 
     def as_data(self) -> dict[str, str]:
         """Return the owner as status files and state write it (design 10.28)."""
-        data = {"apiVersion": self.api_version, "kind": self.key.kind, "namespace": self.key.namespace, "name": self.key.name}
+        data = {
+            "apiVersion": self.api_version,
+            "kind": self.key.kind,
+            "namespace": self.key.namespace,
+            "name": self.key.name,
+        }
         return {**data, "set": self.set.name} if self.set else data
 
 
@@ -96,11 +101,19 @@ class Mutated:
     findings: tuple[Finding, ...] = ()
 
 
+@dataclass(frozen=True)
+class Earlier:
+    """The variant's last output and the upstream package that it was made from (design 10.6, 10.7)."""
+
+    rendered: FileTree
+    base: FileTree
+
+
 class Mutation(Protocol):
     """A variant's steps in their order: package context, pipeline, injection (porch 8). Must be picklable."""
 
-    def __call__(self, files: FileTree, view: View) -> Mutated:
-        """Return the package with all steps applied."""
+    def __call__(self, files: FileTree, view: View, earlier: Earlier | None = None) -> Mutated:
+        """Return the package with all steps applied; without `earlier` that of a first clone."""
         ...
 
 

@@ -197,7 +197,11 @@ def _parse(file: File, memory: ParseMemory, limits: YamlLimits) -> Parsed:
 
 def _read_object(path: str, document: Document) -> ConfigObject | Finding | None:
     data = document.data
-    if not isinstance(data, dict) or not isinstance(data.get("apiVersion"), str) or not isinstance(data.get("kind"), str):
+    if (
+        not isinstance(data, dict)
+        or not isinstance(data.get("apiVersion"), str)
+        or not isinstance(data.get("kind"), str)
+    ):
         return None
     metadata = data.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None

@@ -48,7 +48,11 @@ def changed_answers(trace: Trace, facts: Trace, catalog: Catalog) -> tuple[str, 
     `facts` are the answers that are known without asking (the variant, its upstream, the engine); every
     other question of the trace is asked again. Nothing changed means that the output would be equal.
     """
-    moved = [name for name in sorted({*facts, *(q for q in trace if not _is_question(q))}) if facts.get(name) != trace.get(name)]
+    moved = [
+        name
+        for name in sorted({*facts, *(q for q in trace if not _is_question(q))})
+        if facts.get(name) != trace.get(name)
+    ]
     moved += [q for q in sorted(trace) if _is_question(q) and answer_to(catalog, q) != trace[q]]
     return tuple(moved)
 

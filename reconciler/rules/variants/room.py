@@ -95,7 +95,11 @@ class _Room:
 
     def result(self) -> RoomResult:
         return RoomResult(
-            tuple(self._variants), tuple(self._stalled), tuple(self._statuses), tuple(self._findings), frozenset(self._kept)
+            tuple(self._variants),
+            tuple(self._stalled),
+            tuple(self._statuses),
+            tuple(self._findings),
+            frozenset(self._kept),
         )
 
     # single variants
@@ -117,7 +121,14 @@ class _Room:
         downstream = self._around.repositories.get((namespace, spec.downstream.repo))
         if downstream is None:
             message = f'could not find Repository "{spec.downstream.repo}" in namespace "{namespace}"'
-            self._stall(owner, place, "DownstreamNotFound", message, status.variant_stalled("DownstreamNotFound", message), where)
+            self._stall(
+                owner,
+                place,
+                "DownstreamNotFound",
+                message,
+                status.variant_stalled("DownstreamNotFound", message),
+                where,
+            )
             return
         found = self._resolve(namespace, spec.upstream)
         match found:
@@ -134,7 +145,13 @@ class _Room:
         self._stalled.append(Stalled(owner, conditions, (Finding(code, message, where),), place))
 
     def _variant(
-        self, owner: Owner, place: Place, spec: PackageVariantSpec, downstream: Repository, found: Resolved, where: Where
+        self,
+        owner: Owner,
+        place: Place,
+        spec: PackageVariantSpec,
+        downstream: Repository,
+        found: Resolved,
+        where: Where,
     ) -> Variant:
         upstream = self._upstream(place.namespace, found)
         asked = {"name": owner.key.name, "spec": spec.as_data()}
@@ -208,7 +225,9 @@ class _Room:
         if guarded.why:
             self._findings.append(Finding(guarded.why.reason, guarded.why.message, one.where))
         elif not expansion.variants and not expansion.skipped:
-            self._findings.append(Finding("NoMatch", f"no target of {one.key} matches anything", one.where, Severity.WARNING))
+            self._findings.append(
+                Finding("NoMatch", f"no target of {one.key} matches anything", one.where, Severity.WARNING)
+            )
         for generated in expansion.variants:
             self._take_generated(generated, one)
         self._statuses.append(_set_status(one, expansion, guarded.why))
@@ -229,7 +248,9 @@ class _Room:
         return self._catalog.of_type(api_version, kind, namespace)
 
     def knows_kind(self, api_version: str, kind: str) -> bool:
-        return any((api_version, kind) == (known, of) for known, of, _ in self._catalog.types) or self._is_defined(api_version, kind)
+        return any((api_version, kind) == (known, of) for known, of, _ in self._catalog.types) or self._is_defined(
+            api_version, kind
+        )
 
     def _is_defined(self, api_version: str, kind: str) -> bool:
         group, _, _ = api_version.rpartition("/")
@@ -290,7 +311,12 @@ def _set_status(one: ConfigObject, expansion: Expansion, held: SetFailure | None
     conditions = status.set_failed(held) if held else status.set_reconciled((), skipped)
     children = tuple(ObjectKey(PORCH_GROUP, "PackageVariant", made.namespace, made.name) for made in expansion.variants)
     targets = [
-        {"repo": made.key.repo, "package": made.key.package, "packageVariant": made.name, "targetIndex": made.target_indexes[0]}
+        {
+            "repo": made.key.repo,
+            "package": made.key.package,
+            "packageVariant": made.name,
+            "targetIndex": made.target_indexes[0],
+        }
         for made in expansion.variants
     ]
     fields = {"targets": targets, "skipped": len(skipped)}

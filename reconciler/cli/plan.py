@@ -1,0 +1,105 @@
+"""`reconciler plan`: what a sync would do, against the real branches; nothing is pushed."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from reconciler.cli.exits import DIFFERENCES, status_of, told_plainly
+from reconciler.cli.shared import (
+    cache_option,
+    config_argument,
+    fleet_option,
+    progress,
+    read_settings,
+    set_up_logs,
+    settings_option,
+)
+from reconciler.daemon.reconcile import Report, reconcile
+from reconciler.daemon.wakeups import Wakeups, watching
+from reconciler.gitio.errors import GitError
+from reconciler.planning.outcome import Draft
+from reconciler.reporting.diffs import MAX_LINES
+from reconciler.reporting.plan import plan_json, plan_markdown, plan_text
+from reconciler.settings import Settings
+from reconciler.wiring import Parts, build_keep, build_parts
+
+
+@click.command("plan")
+@config_argument(required=True)
+@fleet_option
+@settings_option
+@cache_option
+@click.option("-o", "--output", type=click.Choice(["text", "markdown", "json"]), default="text", help="How to tell it.")
+@click.option(
+    "--diff-lines",
+    metavar="N",
+    type=click.IntRange(0),
+    default=MAX_LINES,
+    show_default=True,
+    help="The most lines of one file's diff; 0 leaves diffs out.",
+)
+@click.option("--watch", is_flag=True, help="Plan again whenever a file of a local CONFIG changes.")
+def command(
+    config: str,
+    fleet: str | None,
+    settings_file: str | None,
+    cache: str | None,
+    output: str,
+    diff_lines: int,
+    watch: bool,
+) -> int:
+    """Show what a sync would do: the summary, then what would change in each package. Nothing is pushed."""
+    with told_plainly():
+        settings = read_settings(settings_file, config=config, fleet=fleet, cache=cache)
+        set_up_logs(settings, service=False)
+        parts = build_parts(settings, config, missing_is_empty=True)
+        if watch:
+            return _watch(parts, settings, config, output, diff_lines)
+        report = _plan(settings, config)
+    click.echo(_told(report, output, diff_lines))
+    return _status(report)
+
+
+def _plan(settings: Settings, config: str) -> Report:
+    with progress() as show:
+        parts = build_parts(settings, config, missing_is_empty=True, progress=show)
+        with parts.remotes as remotes:
+            return reconcile(parts.source, remotes, parts.tools, build_keep())
+
+
+def _watch(parts: Parts, settings: Settings, config: str, output: str, diff_lines: int) -> int:
+    if not parts.folders:
+        raise click.UsageError("--watch needs a CONFIG on this machine; there is nothing to watch at a URL")
+    wakeups, last = Wakeups(), ""
+    with watching(parts.folders, wakeups):
+        while True:
+            told = _try(settings, config, output, diff_lines)
+            if told != last:
+                click.echo(told + "\n")
+            last = told
+            # when only time passed, an upstream may have moved: plan again, and speak only if it differs
+            wakeups.wait(settings.poll_seconds)
+
+
+def _try(settings: Settings, config: str, output: str, diff_lines: int) -> str:
+    try:
+        return _told(_plan(settings, config), output, diff_lines)
+    except GitError as error:
+        return f"reconciler: {error.message} (next step: {error.next_step})"
+
+
+def _told(report: Report, output: str, diff_lines: int) -> str:
+    match output:
+        case "json":
+            return json.dumps(plan_json(report.plan, diff_lines), indent=2)
+        case "markdown":
+            return plan_markdown(report.plan, diff_lines)
+        case _:
+            return plan_text(report.plan, diff_lines)
+
+
+def _status(report: Report) -> int:
+    differs = any(isinstance(outcome, Draft) for _, outcome in report.plan.outcomes())
+    return status_of(report.plan.all_findings()) or (DIFFERENCES if differs else 0)
