@@ -11,6 +11,7 @@ from reconciler.reporting.causes import cause_words, upstream_words
 from reconciler.reporting.changes import Changes
 from reconciler.reporting.gates import waiting_for
 from reconciler.reporting.inputs import inputs_digest
+from reconciler.reporting.sections import section
 from reconciler.reporting.summary import SUMMARY
 from reconciler.reporting.values import one_line, shorten
 
@@ -87,10 +88,9 @@ def _trailers(draft: Draft, destination: Destination, config: str) -> Iterable[s
     return (f"Reconciler-{name}: {one_line(value)}" for name, value in trailers.items())
 
 
-def _totals(summary: bytes) -> dict[str, int]:
+def _totals(summary: bytes) -> Mapping[str, int]:
     try:
         documents = parse(summary).documents
     except YamlError:
         return {}
-    totals = documents[0].data.get("totals") if documents and isinstance(documents[0].data, dict) else None
-    return totals if isinstance(totals, dict) else {}
+    return section(documents[0].data, "totals") if documents and isinstance(documents[0].data, Mapping) else {}

@@ -48,6 +48,9 @@ class FieldChange:
             return f"{self.where} added ({show(self.after)})"
         if self.after is ABSENT:
             return f"{self.where} removed (was {show(self.before)})"
+        if type(self.before) is type(self.after) and self.before == self.after:
+            # both values are masked
+            return f"{self.where} changed ({show(self.after)})"
         old, new = show_both(self.before, self.after)
         return f"{self.where} {old} → {new}"
 

@@ -10,6 +10,7 @@ from reconciler.packages.package import documents_of
 from reconciler.packages.parsing import Unparsable
 from reconciler.reporting.fields import FieldChange, field_changes
 from reconciler.reporting.object_changes import How, some_fields
+from reconciler.reporting.sections import section
 from reconciler.reporting.values import one_line
 from reconciler.snapshot.files import FileTree
 
@@ -58,7 +59,7 @@ def kptfile_change(path: str, old: FileTree, new: FileTree) -> KptfileChange:
 
 def kptfile_lock(files: FileTree) -> Mapping[str, str]:
     """Return `upstreamLock.git` of the package's own Kptfile; {} when there is none."""
-    git = _section(_section(_read("Kptfile", files), "upstreamLock"), "git")
+    git = section(section(_read("Kptfile", files), "upstreamLock"), "git")
     return {field: value for field, value in git.items() if isinstance(value, str)}
 
 
@@ -75,13 +76,8 @@ def _read(path: str, files: FileTree) -> Mapping[str, Any]:
 
 
 def _origin(kptfile: Mapping[str, Any]) -> str:
-    for section in reversed(_ORIGIN):
-        if git := _section(_section(kptfile, section), "git"):
+    for name in reversed(_ORIGIN):
+        if git := section(section(kptfile, name), "git"):
             commit = f" ({str(git['commit'])[:7]})" if git.get("commit") else ""
             return one_line(f"{git.get('directory', '')}@{git.get('ref', '')}{commit}")
     return "none"
-
-
-def _section(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = data.get(name)
-    return value if isinstance(value, Mapping) else {}

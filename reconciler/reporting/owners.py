@@ -14,7 +14,7 @@ from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Rendered, Unchanged
 from reconciler.planning.state import PackageRecord
 from reconciler.reporting.status_file import told
-from reconciler.reporting.tally import held_back, tally
+from reconciler.reporting.tally import tally
 from reconciler.rules.variant import ConfigStatus, Variant
 from reconciler.rules.variants.status import variants_ready
 from reconciler.snapshot.trace import ABSENT
@@ -72,34 +72,27 @@ def _unread(plan: FleetPlan) -> Iterator[ObjectStatus]:
 
 def _outcomes(plan: FleetPlan) -> Iterator[ObjectStatus]:
     for destination in plan.destinations:
-        reasons = held_back(destination)
         for outcome in destination.outcomes:
-            yield _outcome(outcome, destination, reasons.get(outcome.variant.place.package, ""))
+            fields = {
+                "downstreamTargets": _targets(outcome, _record(outcome, destination)),
+                "upstream": _upstream(outcome.variant),
+                "contextDependencies": _dependencies(outcome),
+                "pending": _pending(outcome),
+            }
+            conditions = outcome.conditions if isinstance(outcome, Blocked) else (VALID, READY)
+            yield _status(outcome.variant, conditions, told(fields))
 
 
-def _outcome(outcome: Outcome, plan: DestinationPlan, reason: str) -> ObjectStatus:
+def _record(outcome: Outcome, plan: DestinationPlan) -> PackageRecord | None:
+    # what stands in a package's place may be another owner's
     record = plan.after.packages.get(outcome.variant.place.package) or outcome.record
-    fields = {
-        "downstreamTargets": _targets(outcome, record),
-        "upstream": _upstream(outcome.variant),
-        "contextDependencies": _dependencies(outcome),
-        "pending": _pending(outcome, reason),
-    }
-    return _status(outcome.variant, _conditions(outcome, reason), told(fields))
+    return record if record and record.owner.key == outcome.variant.owner.key else None
 
 
 def _status(
     variant: Variant, conditions: tuple[Condition, ...], fields: Mapping[str, Any] | None = None
 ) -> ObjectStatus:
     return ObjectStatus(variant.owner.key, variant.owner.api_version, conditions, fields or {})
-
-
-def _conditions(outcome: Outcome, reason: str) -> tuple[Condition, ...]:
-    if isinstance(outcome, Blocked):
-        return outcome.conditions
-    if reason:
-        return VALID, Condition("Ready", "False", "DraftHeldBack", reason)
-    return VALID, READY
 
 
 def _targets(outcome: Outcome, record: PackageRecord | None) -> list[dict[str, Any]]:
@@ -134,9 +127,7 @@ def _dependencies(outcome: Outcome) -> list[dict[str, Any]]:
     ]
 
 
-def _pending(outcome: Outcome, reason: str) -> list[str]:
-    if reason:
-        return [reason]
+def _pending(outcome: Outcome) -> list[str]:
     match outcome:
         case Draft() | Unchanged(why="drafted"):
             return [REVIEW]

@@ -93,8 +93,6 @@ def _lines(group: Group) -> Iterator[str]:
     yield from one.changes.file_lines(_LINES_PER_DRAFT)
     yield from (f"why: {cause}" for cause in one.causes)
     yield from (f"not to be published before: {waiting}" for waiting in one.waiting)
-    if one.held_back:
-        yield f"cannot be written now: {one.held_back}"
     if others := [other.place for other in group[1:]]:
         more = f" and {len(others) - _NAMED_PLACES} more" if len(others) > _NAMED_PLACES else ""
         yield f"the same change on {len(others)} more: {', '.join(others[:_NAMED_PLACES])}{more}"
@@ -133,8 +131,7 @@ def _draft_data(one: ReviewedDraft, group: int) -> dict[str, Any]:
     place = one.draft.variant.place
     return told({
         "repository": place.repository, "package": place.package, "owner": one.draft.variant.owner.as_data(),
-        "task": one.draft.task, "causes": list(one.causes), "waitingFor": list(one.waiting),
-        "heldBack": one.held_back, "group": group,
+        "task": one.draft.task, "causes": list(one.causes), "waitingFor": list(one.waiting), "group": group,
     })  # fmt: skip
 
 

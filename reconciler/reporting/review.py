@@ -16,20 +16,17 @@ from reconciler.reporting.changes import Changes, compare
 from reconciler.reporting.fields import ABSENT, FieldChange
 from reconciler.reporting.findings import in_order
 from reconciler.reporting.gates import waiting_for
-from reconciler.reporting.summary import all_findings
-from reconciler.reporting.tally import held_back
 
 
 @dataclass(frozen=True)
 class ReviewedDraft:
-    """One draft: what it changes, why, and what it waits for; `held_back` says why it cannot be written now."""
+    """One draft: what it changes, why, and what it waits for."""
 
     draft: Draft
     destination: Destination
     changes: Changes
     causes: tuple[str, ...]
     waiting: tuple[str, ...]
-    held_back: str = ""
 
     @property
     def place(self) -> str:
@@ -85,17 +82,15 @@ def review(plan: FleetPlan) -> Review:
     """Return the plan as it is told to people."""
     drafts = [one for destination in plan.destinations for one in _drafts(destination)]
     unchanged = sum(isinstance(outcome, Unchanged) for _, outcome in plan.outcomes())
-    return Review(plan.config, _groups(drafts), unchanged, tuple(_troubles(plan)), tuple(in_order(all_findings(plan))))
+    return Review(plan.config, _groups(drafts), unchanged, tuple(_troubles(plan)), tuple(in_order(plan.all_findings())))
 
 
 def _drafts(plan: DestinationPlan) -> Iterator[ReviewedDraft]:
-    reasons = held_back(plan)
     for draft in plan.outcomes:
         if isinstance(draft, Draft):
             changes = compare(draft.before, draft.rendered.files)
             causes, waiting = cause_words(draft, plan.destination), waiting_for(draft.rendered)
-            reason = reasons.get(draft.variant.place.package, "")
-            yield ReviewedDraft(draft, plan.destination, changes, causes, waiting, reason)
+            yield ReviewedDraft(draft, plan.destination, changes, causes, waiting)
 
 
 def _groups(drafts: list[ReviewedDraft]) -> tuple[tuple[ReviewedDraft, ...], ...]:
@@ -115,7 +110,6 @@ def _sameness(one: ReviewedDraft) -> str:
         [[kptfile.path, kptfile.upstream, *map(_field, kptfile.fields)] for kptfile in changes.kptfiles],
         [[*vars(file).values()] for file in changes.files],
         one.waiting,
-        one.held_back,
     ]
     text = json.dumps(told, default=str)
     return text.replace(f"PackageVariant.{one.draft.variant.owner.key.name}.", "PackageVariant.*.")

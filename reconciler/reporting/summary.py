@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from reconciler.krm.findings import Finding
-from reconciler.krm.identity import ObjectKey
 from reconciler.krm.yaml import emit
 from reconciler.planning.fleet import FleetPlan
-from reconciler.planning.outcome import Blocked, Draft, Unchanged
+from reconciler.planning.outcome import Blocked
 from reconciler.reporting.findings import findings_data
-from reconciler.reporting.owners import ObjectStatus
+from reconciler.reporting.sections import items, section
 from reconciler.reporting.status_file import told
-from reconciler.reporting.tally import ENDS, held_back, tally
+from reconciler.reporting.tally import ENDS, tally
 
 SUMMARY = "summary.yaml"
 _MOST_LISTED = 1000
 
+StatusDocument = Mapping[str, Any]
 
-def summary_file(plan: FleetPlan, statuses: Mapping[ObjectKey, ObjectStatus]) -> bytes:
-    """Return `summary.yaml`: `totals`, and up to 1,000 each of `notReady`, `held`, `waiting` and `findings`.
 
-    A list that is longer ends there, and its whole length stands in `totals`.
+def summary_file(plan: FleetPlan, documents: Iterable[StatusDocument]) -> bytes:
+    """Return `summary.yaml`: `totals`, and up to 1,000 each of `notReady`, `gated`, `held` and `findings`.
+
+    `documents` are the objects of the status branch as they will stand there. A list that is longer ends at
+    1,000; its whole length stands in `totals`.
     """
-    not_ready = [item for _, status in sorted(statuses.items()) for item in _not_ready(status)]
-    findings = findings_data(standing_findings(plan))
-    lists = {"notReady": not_ready, "held": list(_held(plan)), "waiting": list(_waiting(plan)), "findings": findings}
-    totals = {**_totals(plan), "notReady": len(not_ready), "findings": len(findings)}
-    document = {"totals": totals, **{name: items[:_MOST_LISTED] for name, items in lists.items() if items}}
+    known = sorted(documents, key=_name)
+    lists = {
+        "notReady": [one for document in known for one in _not_ready(document)],
+        "gated": [one for document in known for one in _gated(document)],
+        "held": list(_held(plan)),
+        "findings": findings_data(standing_findings(plan)),
+    }
+    totals = {**_totals(plan), **{name: len(listed) for name, listed in lists.items()}}
+    document = {"totals": totals, **{name: listed[:_MOST_LISTED] for name, listed in lists.items() if listed}}
     return emit(document).encode()
+
+
+def is_well(document: StatusDocument) -> bool:
+    """Tell whether an object is ready, with nothing between its drafts and their approval."""
+    ready = any((one.get("type"), one.get("status")) == ("Ready", "True") for one in _conditions(document))
+    return ready and not list(_gated(document))
 
 
 def standing_findings(plan: FleetPlan) -> Iterator[Finding]:
@@ -37,7 +49,7 @@ def standing_findings(plan: FleetPlan) -> Iterator[Finding]:
 
     What a render was warned of stands in the package's own status file: a pass that renders nothing cannot tell.
     """
-    yield from (*plan.findings, *plan.room.findings)
+    yield from plan.findings
     for stalled in plan.room.stalled:
         yield from stalled.findings
     for variant in plan.room.variants:
@@ -49,31 +61,34 @@ def standing_findings(plan: FleetPlan) -> Iterator[Finding]:
             yield from outcome.findings
 
 
-def all_findings(plan: FleetPlan) -> Iterator[Finding]:
-    """Yield every finding of a pass, also what its renders were warned of."""
-    yield from standing_findings(plan)
-    for _, outcome in plan.outcomes():
-        if isinstance(outcome, Draft):
-            yield from outcome.rendered.findings
-        elif isinstance(outcome, Unchanged):
-            yield from outcome.findings
-
-
 def _totals(plan: FleetPlan) -> dict[str, int]:
     tallies = [tally(destination) for destination in plan.destinations]
     ends = {end: sum(one[end] for one in tallies) for end in ENDS}
-    return {
-        "destinations": len(plan.destinations),
-        "packages": sum(ends.values()),
-        **ends,
-        "stalled": len(plan.room.stalled),
-    }
+    stalled = len(plan.room.stalled)
+    return {"destinations": len(plan.destinations), "packages": sum(ends.values()), **ends, "stalled": stalled}
 
 
-def _not_ready(status: ObjectStatus) -> Iterator[dict[str, Any]]:
-    for one in status.conditions:
-        if one.type == "Ready" and one.status != "True":
-            yield told({"object": str(status.key), "reason": one.reason, "message": one.message})
+def _name(document: StatusDocument) -> str:
+    metadata = section(document, "metadata")
+    return f"{document['kind']}/{metadata.get('namespace') or '_cluster'}/{metadata['name']}"
+
+
+def _conditions(document: StatusDocument) -> list[Mapping[str, Any]]:
+    return items(section(document, "status"), "conditions")
+
+
+def _not_ready(document: StatusDocument) -> Iterator[dict[str, Any]]:
+    for one in _conditions(document):
+        if one["type"] == "Ready" and one["status"] != "True":
+            yield told({"object": _name(document), "reason": one["reason"], "message": one["message"]})
+
+
+def _gated(document: StatusDocument) -> Iterator[dict[str, Any]]:
+    for target in items(section(document, "status"), "downstreamTargets"):
+        render = section(target, "renderStatus")
+        if render.get("status") == "False" or render.get("unmetGates"):
+            fields = {name: render.get(name) for name in ("reason", "message", "unmetGates")}
+            yield told({"object": _name(document), "target": target["name"], **fields})
 
 
 def _held(plan: FleetPlan) -> Iterator[dict[str, Any]]:
@@ -81,9 +96,3 @@ def _held(plan: FleetPlan) -> Iterator[dict[str, Any]]:
         for one in destination.held:
             place = f"{destination.destination.name}/{one.package}"
             yield told({"package": place, "reason": one.finding.code, "message": one.finding.message})
-
-
-def _waiting(plan: FleetPlan) -> Iterator[dict[str, Any]]:
-    for destination in plan.destinations:
-        for package, reason in sorted(held_back(destination).items()):
-            yield {"package": f"{destination.destination.name}/{package}", "message": reason}

@@ -1,0 +1,44 @@
+"""How the fleet stands, from the summary that the last pass left on the status branch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from reconciler.krm.findings import Severity
+
+_MOST_LINES = 40
+
+
+def not_well(summary: Mapping[str, Any]) -> bool:
+    """Return whether anything needs somebody: an object that is not ready, a held deletion, an error finding."""
+    errors = [one for one in summary.get("findings", ()) if one.get("severity") == Severity.ERROR.value]
+    return bool(errors or summary.get("notReady") or summary.get("held"))
+
+
+def status_text(summary: Mapping[str, Any]) -> str:
+    """Return the summary in a few lines: totals first, then what is not well, each with its reason."""
+    lines = list(_troubles(summary))
+    more = [f"… and {len(lines) - _MOST_LINES} more; -o json has them all"] if len(lines) > _MOST_LINES else []
+    return "\n".join([_totals(summary["totals"]), *lines[:_MOST_LINES], *more])
+
+
+def _totals(totals: Mapping[str, int]) -> str:
+    first = f"{totals['packages']} packages on {totals['destinations']} destinations"
+    rest = [f"{count} {what}" for what, count in totals.items() if count and what not in ("packages", "destinations")]
+    return ": ".join([first, ", ".join(rest)] if rest else [first])
+
+
+def _troubles(summary: Mapping[str, Any]) -> Iterator[str]:
+    for one in summary.get("notReady", ()):
+        yield f"not ready  {one['object']}: {one.get('reason', '')}: {one.get('message', '')}"
+    for one in summary.get("held", ()):
+        yield f"held       {one}" if isinstance(one, str) else f"held       {_fields(one)}"
+    for one in summary.get("waiting", ()):
+        yield f"waiting    {one}" if isinstance(one, str) else f"waiting    {_fields(one)}"
+    for one in summary.get("findings", ()):
+        yield f"{one['severity']:<10} {one['code']}: {one['message']}"
+
+
+def _fields(one: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in one.items())

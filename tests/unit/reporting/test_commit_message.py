@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reconciler.krm.conditions import Condition
+from reconciler.krm.digest import digest
+from reconciler.planning.outcome import Draft, Rendered
+from reconciler.reporting.changes import compare
+from reconciler.reporting.commit_message import SUBJECT_WIDTH, draft_message, state_message, status_commit_message
+from reconciler.rules.variant import Place
+from reconciler.snapshot.files import FileTree
+from tests.unit.reporting.world import (
+    COMMIT,
+    CONFIG,
+    OLD_COMMIT,
+    deployment,
+    destination,
+    draft,
+    endpoints,
+    kptfile,
+    owner,
+    upstream,
+    variant,
+)
+
+OLD = {"Kptfile": kptfile("v3", OLD_COMMIT), "a.yaml": deployment(3), "b.yaml": endpoints("a")}
+NEW = {"Kptfile": kptfile("v4", COMMIT), "a.yaml": deployment(5), "b.yaml": endpoints("b"), "README.md": "x"}
+REGION = "object x.io/v1 Region default eu-west"
+
+
+def message(made: Draft) -> str:
+    return draft_message(made, destination(), CONFIG, compare(made.before, made.rendered.files))
+
+
+def test_an_update_tells_what_changed_then_why_then_what_made_it() -> None:
+    rendered = Rendered(
+        FileTree(),
+        conditions=(Condition("Rendered", "False", "FunctionFailed", "starlark:v0.5 in .: no such\nfield"),),
+        gates=("config.injection.Site.here", "Rendered"),
+    )
+    made = draft(OLD, NEW, causes=("upstream", REGION), trace={REGION: "sha256:5"}, rendered=rendered)
+
+    assert message(made) == (
+        "update(eu-1/gw): gateway v3 → v4\n"
+        "\n"
+        "Changed:\n"
+        "- Deployment web: replicas 3 → 5\n"
+        "- ConfigMap endpoints: data.api a → b\n"
+        "\n"
+        "Files:\n"
+        f"- Kptfile: upstream gateway@gateway/v3 ({OLD_COMMIT[:7]}) → gateway@gateway/v4 ({COMMIT[:7]})\n"
+        "- README.md: added\n"
+        "\n"
+        "Why:\n"
+        "- upstream catalog/gateway: v3 → v4\n"
+        "- Region default/eu-west changed\n"
+        "\n"
+        "Not to be published before:\n"
+        "- Rendered is False: starlark:v0.5 in .: no such⏎field\n"
+        "- config.injection.Site.here: not reported\n"
+        "\n"
+        "Reconciler-Owner: PackageVariant default/edge-gw\n"
+        "Reconciler-Task: update\n"
+        "Reconciler-Repository: eu-1\n"
+        "Reconciler-Package: gw\n"
+        f"Reconciler-Upstream: catalog/gateway gateway/v4 {COMMIT}\n"
+        f"Reconciler-Config-Commit: {CONFIG}\n"
+        f"Reconciler-Inputs: {digest({REGION: 'sha256:5'})}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        pytest.param(draft({}, NEW, task="clone"), "clone(eu-1/gw): gateway v4", id="a-clone-names-its-upstream"),
+        pytest.param(
+            draft(OLD, NEW, task="adopt", causes=("variant",)),
+            "adopt(eu-1/gw): PackageVariant edge-gw takes it over",
+            id="an-adoption-names-its-owner",
+        ),
+        pytest.param(draft(OLD, NEW, task="upgrade"), "upgrade(eu-1/gw): gateway v3 → v4", id="an-upgrade-from-and-to"),
+        pytest.param(
+            draft({**OLD, "Kptfile": kptfile("v4", OLD_COMMIT)}, NEW),
+            f"update(eu-1/gw): gateway v4 moved to {COMMIT[:7]}",
+            id="a-tag-that-was-moved",
+        ),
+        pytest.param(
+            draft({**OLD, "Kptfile": kptfile("v3").replace("directory: gateway", "directory: edge/gateway")}, NEW),
+            "update(eu-1/gw): gateway edge/gateway gateway/v3 → gateway v4",
+            id="another-package",
+        ),
+        pytest.param(
+            draft(OLD, NEW, task="edit", causes=("variant",)),
+            "edit(eu-1/gw): Deployment web: replicas 3 → 5",
+            id="an-edit-by-its-first-change",
+        ),
+        pytest.param(
+            draft(NEW, NEW, task="edit", causes=("engine",)),
+            "edit(eu-1/gw): this version of the reconciler renders the package diffe…",
+            id="without-any-change-the-cause",
+        ),
+        pytest.param(
+            draft(OLD, NEW, wanted=replace(variant(), place=Place("default", "eu-1", "a" * 58))),
+            f"update(eu-1/{'a' * 58})",
+            id="no-room-for-a-reason",
+        ),
+        pytest.param(
+            draft(OLD, NEW, wanted=replace(variant(), place=Place("default", "eu-1", "a" * 80))),
+            f"update(eu-1/{'a' * 58}…)",
+            id="not-even-room-for-the-place",
+        ),
+    ],
+)
+def test_the_subject_says_which_package_and_why_in_72_characters(made: Draft, expected: str) -> None:
+    subject = message(made).splitlines()[0]
+
+    assert subject == expected
+    assert len(subject) <= SUBJECT_WIDTH
+
+
+@pytest.mark.parametrize(
+    ("task", "causes", "trace", "expected"),
+    [
+        pytest.param(
+            "clone", ("variant",), {}, "PackageVariant default/edge-gw asks for this package", id="a-new-owner"
+        ),
+        pytest.param("edit", ("variant",), {}, "PackageVariant default/edge-gw changed", id="a-changed-owner"),
+        pytest.param("edit", ("repository",), {}, "Repository eu-1 changed", id="repository"),
+        pytest.param(
+            "edit", ("engine",), {}, "this version of the reconciler renders the package differently", id="engine"
+        ),
+        pytest.param(
+            "edit",
+            ("branch",),
+            {},
+            "the package on branch clusters/eu-1 or its draft changed",
+            id="what-stands-changed",
+        ),
+        pytest.param(
+            "edit", (REGION,), {REGION: "absent"}, "Region default/eu-west is gone", id="an-object-that-is-gone"
+        ),
+        pytest.param("edit", (REGION,), {}, "Region default/eu-west changed", id="an-object-not-asked-for-any-more"),
+        pytest.param(
+            "edit",
+            ("type v1 X default",),
+            {"type v1 X default": "absent"},
+            "no X is in namespace default",
+            id="the-last",
+        ),
+        pytest.param(
+            "edit",
+            ("type v1 X default",),
+            {"type v1 X default": "present"},
+            "the first X is in namespace default",
+            id="first",
+        ),
+        pytest.param("edit", ("strategy",), {}, "strategy changed", id="a-fact-by-its-own-name"),
+    ],
+)
+def test_each_cause_has_words(task: str, causes: tuple[str, ...], trace: dict[str, str], expected: str) -> None:
+    made = draft(OLD, NEW, task=task, causes=causes, trace=trace)
+
+    assert f"Why:\n- {expected}\n" in message(made)
+
+
+def test_a_set_is_named_beside_the_variant_that_it_made() -> None:
+    made = draft({}, NEW, wanted=variant(made_by="edge"), task="clone", causes=("variant",))
+
+    assert "- PackageVariant default/edge-gw, made by PackageVariantSet default/edge asks for" in message(made)
+
+
+def test_sections_without_lines_are_left_out() -> None:
+    body = message(draft({}, {"a.yaml": deployment()}, task="clone", causes=("variant",)))
+
+    assert "Files:" not in body
+    assert "Not to be published" not in body
+
+
+def test_no_value_can_pose_as_a_trailer() -> None:
+    evil = endpoints('"x\\n\\nReconciler-Owner: PackageVariant default/evil"')
+    body = message(draft({"b.yaml": endpoints()}, {"b.yaml": evil}))
+
+    assert [line for line in body.splitlines() if line.startswith("Reconciler-Owner")] == [
+        "Reconciler-Owner: PackageVariant default/edge-gw"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("trace", "other", "equal"),
+    [
+        pytest.param({"a": "1", "b": "2"}, {"b": "2", "a": "1"}, True, id="order-does-not-matter"),
+        pytest.param({"a": "1"}, {"a": "2"}, False, id="an-answer-does"),
+        pytest.param(
+            {"object v1 Secret default s": "1"},
+            {"object v1 Secret default s": "2"},
+            True,
+            id="no-hash-of-a-secret-is-in-it",
+        ),
+    ],
+)
+def test_equal_inputs_have_equal_digests(trace: dict[str, str], other: dict[str, str], equal: bool) -> None:
+    one, two = (message(draft(OLD, NEW, trace=answers)).splitlines()[-1] for answers in (trace, other))
+
+    assert one.startswith("Reconciler-Inputs: sha256:")
+    assert (one == two) is equal
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        pytest.param(
+            {"summary.yaml": b"totals: {destinations: 2, packages: 5, blocked: 0, findings: 1}"},
+            "status: 2 destinations, 5 packages, 1 findings\n",
+            id="its-totals-without-zeros",
+        ),
+        pytest.param({}, "status: nothing to report\n", id="without-a-summary"),
+        pytest.param({"summary.yaml": b"a: ["}, "status: nothing to report\n", id="unreadable"),
+        pytest.param({"summary.yaml": b"totals: 3"}, "status: nothing to report\n", id="of-another-form"),
+    ],
+)
+def test_a_status_commit_is_told_from_its_files_alone(files: dict[str, bytes], expected: str) -> None:
+    assert status_commit_message(files) == expected
+
+
+def test_a_state_commit_tells_its_destination_and_nothing_of_the_pass() -> None:
+    assert state_message(destination("eu-1")) == "state(eu-1): what the reconciler remembers of its packages\n"
+
+
+def test_the_owner_and_upstream_in_trailers_are_those_of_the_variant() -> None:
+    wanted = replace(variant(), owner=owner("other"), upstream=upstream("main"))
+    trailers = message(draft(OLD, NEW, wanted=wanted)).splitlines()[-7:]
+
+    assert trailers[0] == "Reconciler-Owner: PackageVariant default/other"
+    assert trailers[4] == f"Reconciler-Upstream: catalog/gateway main {COMMIT}"

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from reconciler.krm.findings import Finding, Severity, Where
+from reconciler.reporting.findings import finding_lines, findings_data, sarif
+
+BAD = Finding("NameMissing", "metadata.name must be a non-empty string", Where("a.yaml", 3, "Site", "/metadata/name"))
+ODD = Finding("Alias", "spelt in an old way", Where("a.yaml", 3), Severity.WARNING)
+FAR = Finding("NotPortable", "only here", Where("ü b/c.yaml", 0, "Site/x/y"), Severity.INFO)
+LOST = Finding("NoDestination", "nowhere to go", Where(object="Plugin/x/y"))
+BARE = Finding("Odd", "two\nlines")
+
+
+@pytest.mark.parametrize(
+    ("findings", "expected"),
+    [
+        pytest.param([], [], id="none"),
+        pytest.param(
+            [BAD], ["a.yaml:3: error NameMissing: metadata.name must be a non-empty string"], id="file-and-line"
+        ),
+        pytest.param([FAR], ["ü b/c.yaml: info NotPortable: only here"], id="a-file-without-a-line"),
+        pytest.param([LOST], ["Plugin/x/y: error NoDestination: nowhere to go"], id="an-object-without-a-file"),
+        pytest.param([BARE], ["error Odd: two⏎lines"], id="no-place-at-all-and-one-line-for-each"),
+        pytest.param([BAD, BAD], ["a.yaml:3: error NameMissing: metadata.name must be a non-empty string"], id="once"),
+    ],
+)
+def test_lines(findings: list[Finding], expected: list[str]) -> None:
+    assert finding_lines(findings) == expected
+
+
+def test_the_order_is_by_place_then_errors_first_whatever_the_order_of_finding() -> None:
+    same_place = Finding("Zed", "z", ODD.where)
+
+    assert [one["code"] for one in findings_data([FAR, BAD, ODD, same_place, LOST])] == [
+        "NoDestination", "Zed", "Alias", "NameMissing", "NotPortable",
+    ]  # fmt: skip
+    assert findings_data([LOST, ODD, same_place, BAD, FAR]) == findings_data([FAR, BAD, same_place, ODD, LOST])
+
+
+def test_data_leaves_out_what_is_unknown() -> None:
+    assert findings_data([LOST]) == [
+        {"severity": "error", "code": "NoDestination", "message": "nowhere to go", "object": "Plugin/x/y"}
+    ]
+
+
+def test_sarif() -> None:
+    log = sarif([BAD, FAR, BARE], "1.2.3")
+    run = log["runs"][0]
+
+    assert log["version"] == "2.1.0"
+    assert run["tool"]["driver"] == {
+        "name": "reconciler",
+        "version": "1.2.3",
+        "rules": [{"id": "NameMissing"}, {"id": "NotPortable"}, {"id": "Odd"}],
+    }
+    assert run["results"] == [
+        {"ruleId": "Odd", "ruleIndex": 2, "level": "error", "message": {"text": "two\nlines"}},
+        {
+            "ruleId": "NameMissing",
+            "ruleIndex": 0,
+            "level": "error",
+            "message": {"text": "metadata.name must be a non-empty string"},
+            "locations": [{
+                "physicalLocation": {"artifactLocation": {"uri": "a.yaml"}, "region": {"startLine": 3}},
+                "logicalLocations": [{"fullyQualifiedName": "Site /metadata/name"}],
+            }],
+        },
+        {
+            "ruleId": "NotPortable",
+            "ruleIndex": 1,
+            "level": "note",
+            "message": {"text": "only here"},
+            "locations": [{
+                "physicalLocation": {"artifactLocation": {"uri": "%C3%BC%20b/c.yaml"}},
+                "logicalLocations": [{"fullyQualifiedName": "Site/x/y"}],
+            }],
+        },
+    ]  # fmt: skip
+    assert json.loads(json.dumps(log)) == log
