@@ -13,6 +13,8 @@ from reconciler.packages.kptfile import Profile
 from tests.unit.packages.builders import config, messages, run
 
 TO_NEW = config("ConfigMap", {"namespace": "new"})
+API_SERVICE = "apiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: a}\n"
+CRD = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\n"
 RBAC = "apiVersion: rbac.authorization.k8s.io/v1\n"
 BINDING = (
     RBAC
@@ -84,26 +86,25 @@ def namespaces(output: Output) -> list[Any]:
             id="local-config",
         ),
         pytest.param(
-            "apiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: a}\nspec: {service: {name: s}}\n",
+            API_SERVICE + "spec: {service: {name: s}}\n",
             "spec.service.namespace",
             "new",
             id="api-service",
         ),
         pytest.param(
-            "apiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: a}\nspec: {group: g}\n",
+            API_SERVICE + "spec: {group: g}\n",
             "spec.service.namespace",
             None,
             id="local-api-service",
         ),
         pytest.param(
-            "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\nspec: {group: g}\n",
+            CRD + "spec: {group: g}\n",
             "spec.conversion",
             None,
             id="no-webhook-is-invented",
         ),
         pytest.param(
-            "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\nspec:\n"
-            "  conversion: {webhook: {clientConfig: {service: {name: s, namespace: old}}}}\n",
+            CRD + "spec:\n  conversion: {webhook: {clientConfig: {service: {name: s, namespace: old}}}}\n",
             "spec.conversion.webhook.clientConfig.service.namespace",
             "new",
             id="webhook-of-a-crd",

@@ -1,0 +1,260 @@
+"""apply-replacements: sources, targets, and what differs between releases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.packages.functions.apply_replacements import apply_replacements
+from reconciler.packages.functions.function import Version, value_at
+from reconciler.packages.kptfile import Profile
+from tests.unit.packages.builders import config, messages, run, shown
+
+RESOURCES = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: source
+  labels: {app: web}
+data:
+  name: site-a
+  port: "8080"
+  empty: ""
+  a.b/c: dotted
+spec:
+  ports: [80, 443]
+  nothing: {}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: target
+  labels: {app: web}
+spec:
+  replicas: 3 # how many
+  image: web:v1
+  text: "quoted"
+  containers:
+  - name: app
+    image: a
+  - name: app-2
+    image: b
+"""
+V1, V2 = (0, 1, 1), (0, 1, 2)
+
+
+def replacing(source: dict[str, Any], target: dict[str, Any]) -> dict[str, Any]:
+    targets = [{"select": {"kind": "Deployment"}, **target}]
+    return config(
+        "ApplyReplacements", {"replacements": [{"source": {"kind": "ConfigMap", **source}, "targets": targets}]}
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "path", "expected"),
+    [
+        pytest.param({}, {"fieldPaths": ["spec.text"]}, "spec.text", "source", id="name-is-the-default-source"),
+        pytest.param({"fieldPath": "data.name"}, {}, "metadata.name", "site-a", id="name-is-the-default-target"),
+        pytest.param(
+            {"fieldPath": "data.port"}, {"fieldPaths": ["spec.replicas"]}, "spec.replicas", 8080, id="target-type"
+        ),
+        pytest.param(
+            {"fieldPath": "data.port"}, {"fieldPaths": ["spec.text"]}, "spec.text", "8080", id="text-stays-text"
+        ),
+        pytest.param(
+            {"fieldPath": "data.[a.b/c]"}, {"fieldPaths": ["spec.text"]}, "spec.text", "dotted", id="dotted-key"
+        ),
+        pytest.param(
+            {"fieldPath": r"data.a\.b/c"}, {"fieldPaths": ["spec.text"]}, "spec.text", "dotted", id="escaped-dot"
+        ),
+        pytest.param({"fieldPath": "spec.ports.0"}, {"fieldPaths": ["spec.replicas"]}, "spec.replicas", 80, id="index"),
+        pytest.param({"fieldPath": "spec.ports.-"}, {"fieldPaths": ["spec.replicas"]}, "spec.replicas", 443, id="last"),
+        pytest.param(
+            {"fieldPath": "spec.ports"}, {"fieldPaths": ["spec.containers"]}, "spec.containers", [80, 443], id="a-list"
+        ),
+        pytest.param(
+            {"fieldPath": "data.name", "options": {"delimiter": "-", "index": 1}},
+            {"fieldPaths": ["spec.text"]},
+            "spec.text",
+            "a",
+            id="part-of-the-source",
+        ),
+        pytest.param(
+            {"fieldPath": "data.name"},
+            {"fieldPaths": ["spec.image"], "options": {"delimiter": ":", "index": 1}},
+            "spec.image",
+            "web:site-a",
+            id="part-of-the-target",
+        ),
+        pytest.param(
+            {"fieldPath": "data.name"},
+            {"fieldPaths": ["spec.image"], "options": {"delimiter": ":", "index": -1}},
+            "spec.image",
+            "site-a:web:v1",
+            id="in-front",
+        ),
+        pytest.param(
+            {"fieldPath": "data.name"},
+            {"fieldPaths": ["spec.image"], "options": {"delimiter": ":", "index": 9}},
+            "spec.image",
+            "web:v1:site-a",
+            id="behind",
+        ),
+        pytest.param(
+            {},
+            {"fieldPaths": ["spec.a.b"], "options": {"create": True}},
+            "spec.a",
+            {"b": "source"},
+            id="mappings-are-made",
+        ),
+        pytest.param(
+            {},
+            {"fieldPaths": ["spec.env.[name=X].value"], "options": {"create": True}},
+            "spec.env",
+            [{"name": "X", "value": "source"}],
+            id="elements-are-made",
+        ),
+        pytest.param(
+            {},
+            {"fieldPaths": ["spec.containers.[name=app].image"]},
+            "spec.containers",
+            [{"name": "app", "image": "source"}, {"name": "app-2", "image": "b"}],
+            id="exact-element",
+        ),
+        pytest.param(
+            {},
+            {"fieldPaths": ["spec.containers.*.image"]},
+            "spec.containers",
+            [{"name": "app", "image": "source"}, {"name": "app-2", "image": "source"}],
+            id="every-element",
+        ),
+        pytest.param(
+            {},
+            {"fieldPaths": ["spec.text"], "reject": [{"name": "target"}]},
+            "spec.text",
+            "quoted",
+            id="rejected-by-id",
+        ),
+        pytest.param(
+            {},
+            {"fieldPaths": ["spec.text"], "reject": [{"labelSelector": "app=web"}]},
+            "spec.text",
+            "quoted",
+            id="rejected-by-label",
+        ),
+        pytest.param(
+            {},
+            {"fieldPaths": ["spec.text"], "select": {"labelSelector": "app in (web),!x"}},
+            "metadata.name",
+            "target",
+            id="selected-by-label",
+        ),
+    ],
+)
+def test_replacement(source: dict[str, Any], target: dict[str, Any], path: str, expected: Any) -> None:
+    selected = target if "select" not in target else {**target, "options": {"create": True}}
+
+    output = run(apply_replacements, RESOURCES, replacing(source, selected), version=V2)
+
+    assert messages(output) == []
+    assert value_at(output.items[1].data, tuple(path.split("."))) == expected
+
+
+def test_later_replacements_see_earlier_ones() -> None:
+    entries = [
+        {"source": {"kind": "ConfigMap", "fieldPath": "data.name"}, "targets": [{"select": {"kind": "Deployment"}}]},
+        {
+            "source": {"kind": "Deployment", "name": "site-a"},
+            "targets": [{"select": {"kind": "ConfigMap"}, "fieldPaths": ["data.port"]}],
+        },
+    ]
+
+    output = run(apply_replacements, RESOURCES, config("ApplyReplacements", {"replacements": entries}))
+
+    assert output.items[0].data["data"]["port"] == "site-a"
+
+
+def test_comments_stay() -> None:
+    output = run(
+        apply_replacements, RESOURCES, replacing({"fieldPath": "data.port"}, {"fieldPaths": ["spec.replicas"]})
+    )
+
+    assert "  replicas: 8080 # how many\n" in shown(output.items)
+
+
+@pytest.mark.parametrize(
+    ("profile", "version", "expected"),
+    [
+        pytest.param("safe", V1, [("warning", "the target field spec.no does not exist")], id="safe-old-warns"),
+        pytest.param("safe", V2, [("error", "the target field spec.no does not exist")], id="safe-new-fails"),
+        pytest.param("compat", V1, [], id="compat-old-is-silent"),
+        pytest.param("compat", V2, [("error", "the target field spec.no does not exist")], id="compat-new-fails"),
+    ],
+)
+def test_missing_target_field(profile: Profile, version: Version, expected: list[tuple[str, str]]) -> None:
+    output = run(apply_replacements, RESOURCES, replacing({}, {"fieldPaths": ["spec.no"]}), profile, version)
+
+    assert [
+        (severity, message[: len("the target field spec.no does not exist")]) for severity, message in messages(output)
+    ] == expected
+
+
+@pytest.mark.parametrize(
+    ("profile", "expected"),
+    [
+        pytest.param("compat", ["source", "source"], id="compat-regex"),
+        pytest.param("safe", ["source", "b"], id="safe-exact"),
+    ],
+)
+def test_element_matching(profile: Profile, expected: list[str]) -> None:
+    target = {"fieldPaths": ["spec.containers.[name=app].image"]}
+
+    output = run(apply_replacements, RESOURCES, replacing({}, target), profile, V2)
+
+    assert [container["image"] for container in output.items[1].data["spec"]["containers"]] == expected
+
+
+def test_old_releases_have_no_default_target() -> None:
+    assert run(apply_replacements, RESOURCES, replacing({}, {}), version=V1).items[1].name == "target"
+
+
+@pytest.mark.parametrize(
+    ("configuration", "message"),
+    [
+        pytest.param(None, "must be an ApplyReplacements", id="none"),
+        pytest.param(config("ConfigMap", {}), 'not "ConfigMap"', id="kind"),
+        pytest.param(config("ApplyReplacements", {"replacements": "x"}), "must be a list", id="no-list"),
+        pytest.param(
+            config("ApplyReplacements", {"replacements": [{"source": {}}]}), "at least one target", id="no-target"
+        ),
+        pytest.param(replacing({"name": "absent"}, {}), "exactly one resource", id="no-source"),
+        pytest.param(replacing({"fieldPath": "data.no"}, {}), "must have a value", id="source-field-missing"),
+        pytest.param(replacing({"fieldPath": "spec.nothing"}, {}), "must have a value", id="source-field-empty"),
+        pytest.param(
+            replacing({"fieldPath": "data.name", "options": {"delimiter": "-", "index": 5}}, {}),
+            "2 parts",
+            id="no-such-part",
+        ),
+        pytest.param(
+            replacing({}, {"fieldPaths": ["spec.containers"], "options": {"delimiter": ":"}}),
+            "scalars",
+            id="split-a-list",
+        ),
+        pytest.param(
+            replacing({}, {"select": {"labelSelector": "a b c"}}), "label requirement", id="bad-label-selector"
+        ),
+    ],
+)
+def test_errors_leave_everything_as_it_was(configuration: dict[str, Any] | None, message: str) -> None:
+    output = run(apply_replacements, RESOURCES, configuration)
+
+    assert [severity for severity, _ in messages(output)] == ["error"]
+    assert message in messages(output)[0][1]
+    assert shown(output.items) == RESOURCES
+
+
+def test_default_namespace_is_an_unset_one() -> None:
+    output = run(apply_replacements, RESOURCES, replacing({"namespace": "default"}, {"fieldPaths": ["spec.text"]}))
+
+    assert output.items[1].data["spec"]["text"] == "source"

@@ -1,0 +1,43 @@
+"""gen-pkg-context: one context per package, other keys kept unless upstream's way is asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.packages.functions.function import FunctionContext, Item
+from reconciler.packages.functions.gen_pkg_context import gen_pkg_context
+from reconciler.packages.kptfile import Profile
+from tests.unit.packages.builders import KPTFILE, items
+
+OLD = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kptfile.kpt.dev}\ndata: {name: old, zone: b}\n"
+
+
+def package() -> list[Item]:
+    [kptfile], [own], [nested] = items(KPTFILE, "Kptfile"), items(OLD, "package-context.yaml"), items(OLD, "c.yaml")
+    return [kptfile, own, Item("sub", nested.path, 0, nested.data, 2, nested.base)]
+
+
+@pytest.mark.parametrize(
+    ("profile", "expected"),
+    [
+        pytest.param("safe", {"": {"name": "app", "zone": "b"}, "sub": {"name": "old", "zone": "b"}}, id="safe"),
+        pytest.param("compat", {"": {"name": "app"}}, id="compat"),
+    ],
+)
+def test_gen_pkg_context(profile: Profile, expected: dict[str, dict[str, str]]) -> None:
+    output = gen_pkg_context(package(), None, FunctionContext(profile))
+
+    assert {item.package: item.data["data"] for item in output.items if item.kind == "ConfigMap"} == expected
+
+
+def test_a_context_is_made() -> None:
+    output = gen_pkg_context(package()[:1], None, FunctionContext())
+
+    assert [(item.path, item.is_local_config) for item in output.items] == [
+        ("Kptfile", False),
+        ("package-context.yaml", True),
+    ]
+
+
+def test_without_kptfile_it_fails() -> None:
+    assert gen_pkg_context([], None, FunctionContext()).failed

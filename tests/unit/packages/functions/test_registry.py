@@ -1,0 +1,60 @@
+"""The registry: images to implementations."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.packages.functions.registry import BUILTIN
+from reconciler.packages.functions.set_namespace import set_namespace
+from reconciler.packages.kptfile import FunctionSpec
+
+NEWEST = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("image", "version", "warns"),
+    [
+        pytest.param("set-namespace:v0.4.1", (0, 4, 1), False, id="exact"),
+        pytest.param("ghcr.io/kptdev/krm-functions-catalog/set-namespace:v0.4.1", (0, 4, 1), False, id="registry"),
+        pytest.param("localhost:5000/set-namespace:v0.1", (0, 1, NEWEST), False, id="port-and-minor"),
+        pytest.param("set-namespace", (0, 5, NEWEST), False, id="no-tag"),
+        pytest.param("set-namespace:latest", (0, 5, NEWEST), False, id="latest"),
+        pytest.param("set-namespace:unstable", (0, 5, NEWEST), False, id="unstable"),
+        pytest.param("set-namespace:v9.9.9", (0, 5, NEWEST), True, id="unknown-version"),
+        pytest.param("set-namespace:mine", (0, 5, NEWEST), True, id="unknown-tag"),
+        pytest.param("set-namespace@sha256:" + "a" * 64, (0, 5, NEWEST), True, id="digest"),
+        pytest.param("set-namespace:v0.3.4@sha256:" + "a" * 64, (0, 3, 4), False, id="tag-and-digest"),
+    ],
+)
+def test_find(image: str, version: tuple[int, int, int], warns: bool) -> None:
+    found = BUILTIN.find(FunctionSpec(image=image))
+
+    assert found is not None
+    assert (found.function, found.version, bool(found.warning)) == (set_namespace, version, warns)
+
+
+@pytest.mark.parametrize(
+    ("tag", "version"),
+    [
+        pytest.param("v0.2.0", (0, 2, 0), id="exact"),
+        pytest.param("~0.3", (0, 3, NEWEST), id="tilde"),
+        pytest.param("0.4.x", (0, 4, NEWEST), id="wildcard"),
+        pytest.param(">=0.1 <0.3", (0, 5, NEWEST), id="ranges-are-not-read"),
+    ],
+)
+def test_tag_overrules_the_image(tag: str, version: tuple[int, int, int]) -> None:
+    found = BUILTIN.find(FunctionSpec(image="set-namespace:v0.4.1", tag=tag))
+
+    assert found is not None
+    assert found.version == version
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(FunctionSpec(image="docker.io/nephio/nad-fn:v1"), id="unknown-image"),
+        pytest.param(FunctionSpec(exec="sed -e s/a/b/"), id="exec"),
+    ],
+)
+def test_nothing_here_can_run(spec: FunctionSpec) -> None:
+    assert BUILTIN.find(spec) is None

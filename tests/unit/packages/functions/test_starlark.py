@@ -1,0 +1,146 @@
+"""starlark: what scripts can do, what they cannot, and that they end."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from reconciler.packages.functions.starlark import run_starlark
+from tests.unit.packages.builders import config, messages, run, shown
+
+RESOURCES = """\
+# a header
+apiVersion: v1
+kind: ConfigMap
+metadata: # kpt-merge: /a
+  name: a
+data:
+  k: "1" # one
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: b
+"""
+
+
+def script(source: str, **params: str) -> dict[str, object]:
+    return config("StarlarkRun", {"source": dedent(source), "params": params})
+
+
+def test_edits_keep_comments() -> None:
+    source = """
+        for r in ctx.resource_list["items"]:
+            if r["kind"] == "ConfigMap":
+                r["data"]["k"] = "2"
+                r["data"]["new"] = {"b": 1, "a": [True, None]}
+        """
+
+    output = run(run_starlark, RESOURCES, script(source))
+
+    added = "  new:\n    a:\n    - true\n    - null\n    b: 1\n"
+    assert shown(output.items[:1]) == RESOURCES.partition("---")[0].replace('"1" # one\n', '"2" # one\n' + added)
+    assert output.items[1].data is not None
+    assert output.items[1].document is output.items[1].base
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        pytest.param('x = ctx.resource_list["functionConfig"]["params"]["p"]', "v", id="params"),
+        pytest.param(
+            'load("krmfn.star", "krmfn")\nx = krmfn.match_gvk(items[1], "apps/v1", "Deployment")', True, id="gvk"
+        ),
+        pytest.param(
+            'load("krmfn.star", "krmfn")\nx = krmfn.match_gvk(items[1], "v1", "Deployment")', False, id="gvk-full"
+        ),
+        pytest.param('load("krmfn.star", "krmfn")\nx = krmfn.match_name(items[0], "a")', True, id="match-name"),
+        pytest.param(
+            'load("krmfn.star", "krmfn")\nx = krmfn.match_namespace(items[0], "n")', False, id="match-namespace"
+        ),
+        pytest.param('load("encoding/json.star", "json")\nx = json.decode("[1, {}]")', [1, {}], id="json-decode"),
+        pytest.param(
+            'load("encoding/json.star", "json")\nx = json.encode({"b": 1, "a": [2]})', '{"a":[2],"b":1}', id="json"
+        ),
+        pytest.param('load("encoding/yaml.star", "yaml")\nx = yaml.loads("a: [1]")', {"a": [1]}, id="yaml-loads"),
+        pytest.param(
+            'load("encoding/yaml.star", "yaml")\nx = yaml.dumps({"b": 1, "a": 2})', "a: 2\nb: 1\n", id="yaml-dumps"
+        ),
+        pytest.param('load("encoding/base64.star", "base64")\nx = base64.encode("hi?")', "aGk/", id="base64"),
+        pytest.param(
+            'load("encoding/base64.star", "base64")\nx = base64.decode("aGk_", "url")', "hi?", id="base64-url"
+        ),
+        pytest.param('load("re.star", "re")\nx = re.findall("a.", "abac")', ["ab", "ac"], id="re-findall"),
+        pytest.param('load("re.star", "re")\nx = re.compile("(a)(b)").sub("$2${1}", "ab ab")', "ba ba", id="re-sub"),
+        pytest.param('load("re.star", "re")\nx = re.match("(a)(c)?", "a")', [["a", "a", ""]], id="re-match"),
+        pytest.param(
+            'load("math.star", "math")\nx = [math.ceil(1.2), math.pow(2, 3), math.pi > 3]', [2, 8.0, True], id="math"
+        ),
+        pytest.param("x = sorted(set([2, 1, 2]))", [1, 2], id="set"),
+        pytest.param("def f(n):\n  return 1 if n == 0 else n * f(n - 1)\nx = f(5)", 120, id="recursion"),
+    ],
+)
+def test_what_scripts_can_do(source: str, expected: object) -> None:
+    text = f'{source}\nitems[0]["x"] = x\n'
+    loads = [line for line in text.splitlines() if line.startswith("load(")]
+    rest = [line for line in text.splitlines() if not line.startswith("load(")]
+    whole = "\n".join([*loads, 'items = ctx.resource_list["items"]', *rest])
+
+    output = run(run_starlark, RESOURCES, script(whole, p="v"))
+
+    assert messages(output) == []
+    assert output.items[0].data["x"] == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        pytest.param('fail("no")', "fail: no", id="fail"),
+        pytest.param("def f(:", "config:1", id="syntax"),
+        pytest.param("x = {}['a']", "config:1", id="missing-key"),
+        pytest.param('load("http.star", "http")', "cannot be loaded", id="network"),
+        pytest.param('load("/etc/passwd", "x")', "cannot be loaded", id="a-file"),
+        pytest.param(
+            "def f():\n  for i in range(1000000000):\n    pass\nf()", "more than 10,000,000 steps", id="endless-loop"
+        ),
+        pytest.param("def f():\n  f()\nf()", "config:", id="endless-recursion"),
+        pytest.param('load("re.star", "re")\nre.findall("(", "a")', "regular expression", id="bad-regex"),
+        pytest.param('ctx.resource_list["items"] = 3', "items are mappings", id="no-list"),
+        pytest.param('ctx.resource_list["items"].append(lambda: 1)', "serialize", id="no-data"),
+    ],
+)
+def test_failures(source: str, message: str) -> None:
+    output = run(run_starlark, RESOURCES, script(source))
+
+    assert output.failed
+    assert [severity for severity, _ in messages(output)] == ["error"]
+    assert message in messages(output)[0][1]
+    assert "\n" not in messages(output)[0][1]
+
+
+@pytest.mark.parametrize(
+    "configuration",
+    [
+        pytest.param(None, id="none"),
+        pytest.param(config("StarlarkRun", {}), id="no-source"),
+        pytest.param(config("ConfigMap", {"other": "x"}), id="config-map-without-source"),
+        pytest.param(config("Other", {"source": "x = 1"}), id="other-kind"),
+    ],
+)
+def test_configuration_is_needed(configuration: dict[str, object] | None) -> None:
+    assert run(run_starlark, RESOURCES, configuration).failed
+
+
+def test_config_map_source_and_what_is_printed() -> None:
+    output = run(run_starlark, RESOURCES, config("ConfigMap", {"source": 'print("a", [1], sep="-")'}))
+
+    assert (output.failed, output.log) == (False, "a-[1]")
+
+
+def test_results_of_the_script() -> None:
+    result = '{"message": "m", "severity": "warning", "field": {"path": "spec.x"}}'
+
+    output = run(run_starlark, RESOURCES, script(f'ctx.resource_list["results"] = [{result}]'))
+
+    assert [(r.severity, r.message, r.field) for r in output.results] == [("warning", "m", "spec.x")]

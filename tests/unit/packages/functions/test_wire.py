@@ -1,0 +1,99 @@
+"""The wire format: places, ids and results of what a function gives back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.packages.functions.function import Result
+from reconciler.packages.functions.wire import resource_list, returned_items, returned_results
+from tests.unit.packages.builders import items
+
+PATH, LEGACY_PATH = "internal.config.kubernetes.io/path", "config.kubernetes.io/path"
+INDEX = "internal.config.kubernetes.io/index"
+ONE = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n"
+
+
+def test_a_round_trip_changes_nothing() -> None:
+    given = items(ONE + "  annotations: {}\n---\n" + ONE + "  annotations: {own: x, config.kubernetes.io/index: '7'}\n")
+
+    returned = returned_items(given, resource_list(given, None))
+
+    assert not isinstance(returned, str)
+    assert [item.data for item in returned] == [item.data for item in given]
+    assert [item.document for item in returned] == [item.base for item in given]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "place"),
+    [
+        pytest.param({}, ("r.yaml", 0), id="unchanged"),
+        pytest.param({PATH: "x/../y.yaml"}, ("y.yaml", 0), id="path"),
+        pytest.param({LEGACY_PATH: "y.yaml"}, ("y.yaml", 0), id="legacy-path"),
+        pytest.param({PATH: "/y.yaml"}, ("y.yaml", 0), id="absolute-path"),
+        pytest.param({INDEX: 3}, ("r.yaml", 3), id="index-as-a-number"),
+    ],
+)
+def test_places(annotations: dict[str, Any], place: tuple[str, int]) -> None:
+    given = items(ONE)
+    wire = resource_list(given, None)
+    wire["items"][0]["metadata"]["annotations"].update(annotations)
+
+    returned = returned_items(given, wire)
+
+    assert not isinstance(returned, str)
+    assert [(item.path, item.index) for item in returned] == [place]
+    assert returned[0].data == given[0].data
+
+
+def test_a_copy_is_new() -> None:
+    given = items(ONE)
+    wire = resource_list(given, None)
+    wire["items"].append(wire["items"][0])
+
+    returned = returned_items(given, wire)
+
+    assert not isinstance(returned, str)
+    assert [item.id for item in returned] == [0, None]
+
+
+@pytest.mark.parametrize(
+    ("results", "expected"),
+    [
+        pytest.param(None, (), id="none"),
+        pytest.param([{"message": "m"}], (Result("m"),), id="info-is-the-default"),
+        pytest.param({"items": [{"message": "m", "severity": "error"}]}, (Result("m", "error"),), id="in-items"),
+        pytest.param(
+            [{"message": "m", "resourceRef": {"metadata": {"name": "n", "namespace": "s"}}}],
+            (Result("m", resource=("", "", "s", "n")),),
+            id="legacy-reference",
+        ),
+        pytest.param(
+            [{"message": "m", "field": {"path": "a", "currentValue": 1, "suggestedValue": 2}}],
+            (Result("m", field="a", current=1, proposed=2),),
+            id="legacy-suggestion",
+        ),
+        pytest.param(
+            [{"message": "m", "file": {"path": "f", "index": 2}, "tags": {"b": 1, "a": 2}}],
+            (Result("m", file="f", index=2, tags=(("a", "2"), ("b", "1"))),),
+            id="file-and-tags",
+        ),
+    ],
+)
+def test_results(results: Any, expected: tuple[Result, ...]) -> None:
+    assert returned_results({"results": results}) == expected
+
+
+def test_results_as_data() -> None:
+    result = Result("m", "error", ("v1", "A", "", "n"), "spec.x", 1, 2, "f.yaml", 1, (("k", "v"),))
+
+    assert result.as_data() == {
+        "message": "m",
+        "severity": "error",
+        "resourceRef": {"apiVersion": "v1", "kind": "A", "name": "n"},
+        "field": {"path": "spec.x", "currentValue": 1, "proposedValue": 2},
+        "file": {"path": "f.yaml", "index": 1},
+        "tags": {"k": "v"},
+    }
+    assert returned_results({"results": [result.as_data()]}) == (result,)
