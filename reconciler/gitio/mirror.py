@@ -8,19 +8,15 @@ weeks. Whoever fetches, writes or pushes holds the mirror's lock.
 
 from __future__ import annotations
 
-import hashlib
-import re
-import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from reconciler.gitio.command import FAR_SIDE, TRACKING, GitCommand, Result
-from reconciler.gitio.errors import CacheUnusableError, GitError, MirrorBusyError
-from reconciler.gitio.lock import locked
+from reconciler.gitio.cache import MirrorFolder, writing
+from reconciler.gitio.command import TRACKING, Result
+from reconciler.gitio.errors import GitError
 from reconciler.gitio.names import check_id, check_ref
 from reconciler.gitio.options import GitOptions
 from reconciler.gitio.publisher import Publisher
@@ -33,12 +29,7 @@ from reconciler.snapshot.objects import CommitId, ObjectId, TreeId
 
 Kind = Literal["config", "upstream", "destination"]
 STATE_PREFIX = "refs/reconciler/state/"
-_LOCK = "reconciler.lock"
-_DEBRIS = ("*.lock", "refs/**/*.lock", "objects/*/tmp_*", "objects/pack/.tmp-*", "fast_import_crash_*")
 _TAGS = "refs/tags/"
-_LEFTOVERS = ("refs/out", "refs/reconciler-tmp")
-_MOST_PACKS = 50
-_MOST_LOOSE = 20_000
 _AT_ONCE = 8
 # one object for all clusters and replicas, whoever makes it (finding 20)
 _ROOT = NewCommit((), (), "Start of a cluster's configuration", 946_684_800, fresh=True)
@@ -48,31 +39,33 @@ _ROOT_AUTHOR = ("reconciler", "reconciler@localhost")
 class Mirror:
     """One bare mirror of one remote. Safe to use from several processes; from several threads, one Mirror each."""
 
-    def __init__(self, folder: Path, url: GitUrl, options: GitOptions) -> None:
+    def __init__(self, cache_folder: Path, url: GitUrl, options: GitOptions) -> None:
         """Use `Mirror.open`."""
-        self.folder = folder
+        self._place = MirrorFolder(cache_folder, url, options)
         self._url = url
         self._options = options
-        self._command = GitCommand(folder, url, options)
+        self._publisher = Publisher(self._place.command, self._place.lock, options)
         self._refspecs: dict[str, None] = {}
         self._refs: dict[str, CommitId] | None = None
         self._peeled: dict[str, CommitId] = {}
-        self._publisher = Publisher(self._command, self._lock, options)
 
     @classmethod
     def open(cls, cache_folder: Path | str, url: str | GitUrl, options: GitOptions | None = None) -> Mirror:
         """Return the mirror of `url` below `cache_folder`, made if it is not there yet; nothing is fetched.
 
-        Raises UrlRefusedError for an address that is malformed or not allowed, and MirrorBusyError.
+        Raises UrlRefusedError for an address that is malformed or not allowed, MirrorBusyError, CacheUnusableError.
         """
         options = options or GitOptions()
         address = url if isinstance(url, GitUrl) else parse_url(url)
         check_allowed(address, options.allowed_urls)
-        folder = Path(cache_folder).absolute() / mirror_name(address)
-        mirror = cls(folder, address, options)
-        mirror._create()
-        mirror._recover()
+        mirror = cls(Path(cache_folder), address, options)
+        mirror._place.prepare()
         return mirror
+
+    @property
+    def folder(self) -> Path:
+        """Where the mirror is."""
+        return self._place.path
 
     @property
     def url(self) -> str:
@@ -81,8 +74,6 @@ class Mirror:
 
     def __repr__(self) -> str:
         return f"Mirror({self.url})"
-
-    # fetching and refs
 
     def fetch(self, kind: Kind, state_ref_prefix: str = STATE_PREFIX, branches: Sequence[str] | None = None) -> None:
         """Bring refs and their whole history: heads; state too of destinations, tags too of upstreams.
@@ -93,7 +84,7 @@ class Mirror:
         object is fetched again, so that a repository can be upstream and destination at once. Raises GitError.
         """
         self._refspecs |= dict.fromkeys(_refspecs(kind, state_ref_prefix, branches))
-        with self._lock() as hold:
+        with self._place.lock() as hold:
             self._run(
                 "fetch", "--quiet", "--no-tags", "--prune", "--force", "--refmap=", "--no-write-fetch-head",
                 "--no-auto-maintenance", "--no-recurse-submodules", "--no-show-forced-updates",
@@ -130,11 +121,9 @@ class Mirror:
         found = zip(tags, (answer.split(" ") for answer in answers), strict=True)
         self._peeled |= {ref: CommitId(words[0]) for ref, words in found if words[1:] == ["commit"]}
 
-    # reading
-
     def read(self) -> ObjectReader:
         """Return a reader of this mirror's objects; close it, or use it as a context manager."""
-        return ObjectReader(self._command, self._options.timeout_seconds, self._options.max_object_bytes)
+        return ObjectReader(self._place.command, self._options.timeout_seconds, self._options.max_object_bytes)
 
     def is_ancestor(self, ancestor: CommitId, commit: CommitId) -> bool:
         """Tell whether `ancestor` is `commit` or in its history; ids that the mirror does not hold raise GitError."""
@@ -151,8 +140,6 @@ class Mirror:
             return None
         lines = self._run("rev-list", "--first-parent", "--reverse", new, f"^{old}", "--").lines
         return [CommitId(line) for line in lines]
-
-    # writing
 
     def write(self, commits: Sequence[NewCommit]) -> list[CommitId]:
         """Write commits in one stream and return their ids in order; equal input, equal ids. No ref moves."""
@@ -172,7 +159,7 @@ class Mirror:
         """Write annotated tag objects and return their ids in order; their refs are made by `push`."""
         if not tags:
             return []
-        with self._lock() as hold, tempfile.TemporaryDirectory() as folder:
+        with self._place.lock() as hold, tempfile.TemporaryDirectory() as folder:
             files = [Path(folder) / str(index) for index in range(len(tags))]
             for file, tag in zip(files, tags, strict=True):
                 check_ref(_TAGS + tag.name)
@@ -186,14 +173,12 @@ class Mirror:
     def _import(self, commits: Sequence[NewCommit], author: tuple[str, str]) -> list[CommitId]:
         if not commits:
             return []
-        with self._lock() as hold, tempfile.TemporaryFile(dir=self.folder) as stream:
-            with _writing(self.folder):
+        with self._place.lock() as hold, tempfile.TemporaryFile(dir=self.folder) as stream:
+            with writing(self.folder):
                 stream.writelines(compose_stream(commits, author))
                 stream.seek(0)
             result = self._run("fast-import", "--quiet", "--done", "--date-format=raw", stdin=stream, hold=hold)
         return [CommitId(line) for line in result.lines]
-
-    # pushing
 
     def push(self, units: Sequence[PushUnit]) -> PushReport:
         """Move refs of the remote, each unit whole or not at all, and only from where they are expected.
@@ -218,109 +203,24 @@ class Mirror:
         self._peeled |= {ref: new for ref, new in moved.items() if not ref.startswith(_TAGS)}
         self._peel({ref: new for ref, new in moved.items() if ref.startswith(_TAGS)})
 
-    # keeping house
-
     def maintain(self) -> bool:
         """Put many packs into one, and drop what nothing has named for two weeks; True if there was a need.
 
         Objects that are written and not yet pushed are younger than that.
         """
-        with self._lock() as hold:
-            if not self._is_untidy():
-                return False
-            # --force is about a gc.pid that a killed process left: the lock is ours
-            self._run("gc", "--quiet", "--force", "--prune=2.weeks.ago", hold=hold)
-        return True
-
-    def _is_untidy(self) -> bool:
-        packs = sum(1 for _ in self.folder.glob("objects/pack/*.pack"))
-        # ids are spread evenly, so one of the 256 folders tells of all
-        loose = sum(1 for _ in self.folder.glob("objects/17/*")) * 256
-        refs = sum(1 for _ in self.folder.glob("refs/remotes/**/*"))
-        return packs > _MOST_PACKS or loose > _MOST_LOOSE or refs > _MOST_LOOSE
-
-    def _create(self) -> None:
-        if (self.folder / "HEAD").exists():
-            return
-        with _writing(self.folder.parent):
-            self.folder.parent.mkdir(parents=True, exist_ok=True)
-            with self._lock_place():
-                if not (self.folder / "HEAD").exists():
-                    self._create_whole()
+        return self._place.maintain()
 
     def discard(self) -> None:
         """Remove this mirror from the cache, as after MirrorCorruptError; `Mirror.open` makes a new one.
 
         What was written and not pushed is gone; the next pass makes the same commits again.
         """
-        with _writing(self.folder), self._lock_place(), self._lock():
-            old = self.folder.with_suffix(".old")
-            shutil.rmtree(old, ignore_errors=True)
-            self.folder.rename(old)
-            shutil.rmtree(old)
-
-    def _lock_place(self) -> AbstractContextManager[int]:
-        return locked(self.folder.parent / f"{self.folder.name}.lock", self._options.timeout_seconds)
-
-    def _create_whole(self) -> None:
-        unfinished = self.folder.with_suffix(".new")
-        shutil.rmtree(unfinished, ignore_errors=True)
-        maker = GitCommand(unfinished, self._url, self._options)
-        # not clone --mirror: its remote.mirror setting forbids pushing refspecs (finding 24); no template, no hooks
-        maker.run("init", "--quiet", "--bare", "--template=", "--object-format=sha1", "--initial-branch=none")
-        unfinished.rename(self.folder)
-
-    def _recover(self) -> None:
-        """Remove what a killed process left behind; whoever holds the lock is alive, and is left alone."""
-        try:
-            with locked(self.folder / _LOCK, 0) as hold:
-                self._sweep(hold)
-                self._tell_far_side()
-        except MirrorBusyError:
-            return
-
-    def _sweep(self, hold: int) -> None:
-        for file in (file for pattern in _DEBRIS for file in self.folder.glob(pattern)):
-            if file.name != _LOCK:
-                file.unlink(missing_ok=True)
-        left = self._run("for-each-ref", "--format=delete %(refname)", *_LEFTOVERS).output
-        if left:
-            self._run("update-ref", "--stdin", stdin=left, hold=hold)
-
-    def _tell_far_side(self) -> None:
-        file, text = self.folder / FAR_SIDE, _far_side(self._url, self._options)
-        if not file.exists() or file.read_text() != text:
-            fresh = file.with_suffix(".new")
-            fresh.write_text(text)
-            fresh.rename(file)
-
-    @contextmanager
-    def _lock(self) -> Iterator[int]:
-        with locked(self.folder / _LOCK, self._options.timeout_seconds) as hold:
-            try:
-                yield hold
-            except GitError:
-                self._sweep(hold)
-                raise
+        self._place.discard()
 
     def _run(
         self, *arguments: str, stdin: bytes | BinaryIO = b"", hold: int | None = None, accept: tuple[int, ...] = (0,)
     ) -> Result:
-        return self._command.run(*arguments, stdin=stdin, hold=hold, accept=accept)
-
-
-@contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise CacheUnusableError(f"{folder} cannot be written: {error.strerror or error}") from error
-
-
-def mirror_name(url: GitUrl) -> str:
-    """Return the folder name of an address's mirror: something to recognise it by, and a hash to tell it apart."""
-    readable = re.sub(r"[^A-Za-z0-9]+", "-", url.text.removesuffix(".git")).strip("-")[-60:].strip("-")
-    return f"{readable}-{hashlib.sha256(url.text.encode(errors='surrogateescape')).hexdigest()[:16]}.git"
+        return self._place.command.run(*arguments, stdin=stdin, hold=hold, accept=accept)
 
 
 def fetch_all(kinds: Mapping[Mirror, Kind], state_ref_prefix: str = STATE_PREFIX) -> dict[Mirror, GitError | None]:
@@ -345,14 +245,3 @@ def _refspecs(kind: Kind, state_ref_prefix: str, branches: Sequence[str] | None)
     if kind == "destination" and not (branches is None and state_ref_prefix.startswith("refs/heads/")):
         patterns.append(check_ref(state_ref_prefix.rstrip("/")) + "/*")
     return [f"+{pattern}:{TRACKING}{pattern.removeprefix('refs/')}" for pattern in patterns]
-
-
-def _far_side(url: GitUrl, options: GitOptions) -> str:
-    """Return what the git at the far side of a local remote is told besides the remote's own configuration.
-
-    The hooks of a local repository run as us; one of another user is trusted only if the allow-list names it.
-    """
-    if not (url.local and options.allowed_urls):
-        return ""
-    quoted = url.text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'[safe]\n\tdirectory = "{quoted}"\n\tdirectory = "{quoted}/.git"\n'

@@ -129,7 +129,9 @@ class Publisher:
     def _push(self, updates: Sequence[RefUpdate], hold: int) -> Attempt:
         atomic = ["--atomic"] if self._atomic else []
         moved = [f"{STAGE}*:refs/*"] if any(u.new is not None for u in updates) else []
-        gone = [f":{u.ref}" for u in updates if u.new is None]
+        gone = [f":{u.ref}" for u in updates if u.new is None and u.expected is not None]
+        if not moved and not gone:
+            return Attempt(accepted=True)  # without a refspec git would push what it finds
         # never "+" or --force: they would cancel the lease, whose values are our tracking refs
         result = self._command.run(
             "-c", _EVERYTHING, "push", "--porcelain", *atomic, "--force-with-lease", "--no-verify", "--no-progress",

@@ -24,7 +24,11 @@ _PASSING = ("transaction failed", "failed to update ref", "failed to lock", "unp
 
 @dataclass(frozen=True)
 class RefUpdate:
-    """Move `ref` from `expected` to `new`; None is absent, so new=None deletes and expected=None creates."""
+    """Move `ref` from `expected` to `new`; None is absent, so new=None deletes and expected=None creates.
+
+    With `new` equal to `expected` nothing moves, and the unit is Lost if the ref did (of an absent ref only what
+    the last fetch saw is asked: a push has no words for it).
+    """
 
     ref: str
     new: ObjectId | str | None

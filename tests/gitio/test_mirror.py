@@ -562,6 +562,16 @@ def test_a_damaged_mirror_is_told_from_a_missing_remote_and_made_anew(
     assert_sound(again.folder)
 
 
+def test_the_rest_of_a_mirror_is_made_anew_by_itself(tmp_path: Path, mirror: Mirror, remote: Path) -> None:
+    commit_files(remote, "refs/heads/main", {"a": b"1"})
+    (mirror.folder / "HEAD").unlink()
+
+    again = Mirror.open(tmp_path / "cache", str(remote))
+    again.fetch("config")
+
+    assert list(again.refs()) == ["refs/heads/main"]
+
+
 def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, remote: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -371,6 +372,37 @@ def test_a_local_repository_of_somebody_else_must_be_listed(tmp_path: Path, remo
     mirror.fetch("destination")
 
     assert mirror.push([create("c1", *write(mirror, "draft"))]).done
+
+
+def test_deleting_what_is_absent_is_done_and_pushes_nothing(tmp_path: Path, remote: Path) -> None:
+    mirror = open_mirror(tmp_path, remote)
+    [draft] = write(mirror, "draft")
+    absent = RefUpdate("refs/heads/absent", None, None)
+    units = [
+        PushUnit("a", (absent,)),
+        PushUnit("b", (*create("b", draft).updates, replace(absent, ref="refs/heads/x"))),
+    ]
+
+    reports = [mirror.push(units[:1]), mirror.push(units[1:])]
+
+    assert all(report.done for report in reports)
+    assert read_refs(remote) == {"refs/heads/drafts/b": draft}
+
+
+def test_a_unit_may_depend_on_what_it_leaves_alone(tmp_path: Path, remote: Path) -> None:
+    seen = commit_files(remote, "refs/heads/main", {"a": b"1"})
+    mirror = open_mirror(tmp_path, remote)
+    guard = RefUpdate("refs/heads/main", seen, seen)
+    draft, other = write(mirror, "draft", "other")
+    units = [PushUnit(f"c{n}", (guard, *create(f"c{n}", new).updates)) for n, new in enumerate((draft, other))]
+
+    first = mirror.push([PushUnit("guard", (guard,))]), mirror.push(units[:1])
+    commit_files(remote, "refs/heads/main", {"a": b"2"})
+    second = mirror.push(units[1:])
+
+    assert all(report.done for report in first)
+    assert second["c1"] == Lost("refs/heads/main")
+    assert sorted(read_refs(remote)) == ["refs/heads/drafts/c0", "refs/heads/main"]
 
 
 def test_tags_are_pushed_like_anything_else(tmp_path: Path, remote: Path) -> None:
