@@ -18,6 +18,7 @@ from reconciler.gitio.errors import GitError
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.options import GitOptions
 from reconciler.gitio.source import FolderSource, Source, open_source, resolve_repository
+from reconciler.gitio.url import check_allowed, parse_url
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.yaml import YamlLimits
@@ -72,16 +73,35 @@ def build_parts(
     return Parts(builder.config(), remotes, backoff, builder.tools(missing_is_empty, progress), builder.folders())
 
 
-def build_push(settings: Settings, config: str) -> Push:
+def build_push(settings: Settings) -> Push:
     """Build the publisher that pushes. Raises NoStatusPlaceError, GitError."""
+    options = git_options(settings)
+    url = parse_url(_status_place(settings))
+    check_allowed(url, options.allowed_urls)
+    return Push(settings.state_ref, url.connect, settings.status.branch, _status_files(settings), status_commit_message)
+
+
+def read_status(settings: Settings) -> dict[str, bytes]:
+    """Return the files of the status branch, fetched now; {} before the first pass. Raises GitError."""
+    place = _status_place(settings)
+    mirror = Mirror.open(Path(settings.cache).expanduser(), parse_url(place), git_options(settings))
+    mirror.fetch("config", branches=(settings.status.branch,))
+    head = mirror.refs().get(f"refs/heads/{settings.status.branch}")
+    if head is None:
+        return {}
+    with mirror.read() as reader:
+        found = [(path, blob) for path, _, blob in reader.walk(reader.commit(head).tree)]
+        contents = reader.blobs(blob for _, blob in found)
+    return {path: contents[blob] for path, blob in found}
+
+
+def _status_place(settings: Settings) -> str:
     place = settings.status.url or settings.fleet.url
     if not place:
         raise NoStatusPlaceError(
             "a place for status is missing: set status.url or fleet.url, or give --fleet; it must be a Git repository"
         )
-    source = open_source(config, options=git_options(settings))
-    url = resolve_repository(place, source, git_options(settings)).connect
-    return Push(settings.state_ref, url, settings.status.branch, _status_files(settings), status_commit_message)
+    return place
 
 
 def build_keep() -> Keep:
@@ -211,8 +231,10 @@ class _Builder:
     def _lock_tree(self, files: FileTree, catalog: Catalog, remotes: Remotes) -> TreeId | None:
         kptfile = read_kptfile(files[KPTFILE].data) if KPTFILE in files else ()
         lock = kptfile.upstream_lock.git if isinstance(kptfile, Kptfile) and kptfile.upstream_lock else None
+        if lock is None:
+            return None
         urls, usable, _ = self._usable(catalog)
-        for name, one in usable.items() if lock else ():
+        for name, one in usable.items():
             remote = remotes.get(urls[name]) if kptfile_url(one.url) == kptfile_url(lock.repo) else None
             if remote is not None:
                 return remote.tree_if_known(CommitId(lock.commit), lock.directory.strip("/"))

@@ -16,7 +16,7 @@ from reconciler.cli.shared import (
     settings_option,
 )
 from reconciler.daemon.passes import Passes
-from reconciler.daemon.service import Rhythm, UnusableSettings, Work, serve, signals_as
+from reconciler.daemon.service import Rhythm, UnusableSettingsError, Work, serve, signals_as
 from reconciler.daemon.wakeups import Wakeups
 from reconciler.gitio.errors import GitError
 from reconciler.settings import Settings, SettingsError
@@ -40,7 +40,7 @@ def command(config: str | None, fleet: str | None, settings_file: str | None, ca
         try:
             return _work(settings())
         except (SettingsError, NoStatusPlaceError, GitError) as error:
-            raise UnusableSettings(str(error)) from error
+            raise UnusableSettingsError(str(error)) from error
 
     with told_plainly():
         # the first time round, what is wrong ends the command; later the service goes on as it was
@@ -53,7 +53,7 @@ def command(config: str | None, fleet: str | None, settings_file: str | None, ca
 
 def _work(settings: Settings) -> Work:
     set_up_logs(settings, service=True)
-    publisher = build_push(settings, config_of(settings))
+    publisher = build_push(settings)
     parts = build_parts(settings, config_of(settings))
     passes = Passes(parts.source, parts.remotes, parts.tools, publisher)
     rhythm = Rhythm(settings.poll_seconds, settings.poll_jitter_percent, settings.max_backoff_seconds)

@@ -33,7 +33,7 @@ def command(config: str | None, fleet: str | None, settings_file: str | None, ca
     with told_plainly(), progress() as show:
         settings = read_settings(settings_file, config=config, fleet=fleet, cache=cache)
         set_up_logs(settings, service=False)
-        publisher = build_push(settings, config_of(settings))
+        publisher = build_push(settings)
         parts = build_parts(settings, config_of(settings), progress=show)
         with parts.remotes as remotes:
             report = reconcile(parts.source, remotes, parts.tools, publisher)

@@ -148,7 +148,8 @@ class Remotes:
 
         A remote that rests after failures is not asked; its last failure stands.
         """
-        for kind, urls in (("upstream", {*upstreams}), ("destination", {*destinations})):
+        kinds: tuple[tuple[Kind, set[str]], ...] = (("upstream", {*upstreams}), ("destination", {*destinations}))
+        for kind, urls in kinds:
             mirrors = {url: mirror for url in sorted(urls) if self._due(url, kind) and (mirror := self._mirror(url))}
             errors = fetch_all(dict.fromkeys(mirrors.values(), kind), self._state_prefix)
             for url, mirror in mirrors.items():
@@ -156,7 +157,7 @@ class Remotes:
 
     def digest(self) -> str:
         """Return a digest of all refs and failures: equal digests mean that no remote has changed."""
-        refs = {url: sorted(mirror.refs().items()) for url, mirror in self._mirrors.items()}
+        refs = {url: dict(mirror.refs()) for url, mirror in self._mirrors.items()}
         failures = {url: error.message for url, error in self.failures.items()}
         return digest(
             {"refs": {url: [list(pair) for pair in pairs] for url, pairs in refs.items()}, "failures": failures}

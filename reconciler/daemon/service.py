@@ -86,7 +86,7 @@ def _one_pass(work: Work) -> bool:
 def _rebuilt(build: Callable[[], Work], work: Work) -> Work:
     try:
         rebuilt = build()
-    except UnusableSettings as error:
+    except UnusableSettingsError as error:
         # a typo in a reloaded file must not end a service that works
         log.error("settings_refused", why=str(error))
         return work
@@ -94,7 +94,7 @@ def _rebuilt(build: Callable[[], Work], work: Work) -> Work:
     return rebuilt
 
 
-class UnusableSettings(Exception):
+class UnusableSettingsError(Exception):
     """Settings that were read anew cannot be used; the service goes on with those it has."""
 
 
