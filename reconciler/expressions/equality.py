@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import Any
 
 from reconciler.expressions.budget import Budget
@@ -42,10 +43,7 @@ def equal(budget: Budget, left: Any, right: Any, depth: int = 0) -> bool:
 
 
 def _equal_lists(budget: Budget, left: list[Any], right: list[Any], depth: int) -> bool:
-    for one, other in zip(left, right, strict=True):
-        if not equal(budget, one, other, depth):
-            return False
-    return True
+    return all(map(equal, repeat(budget), left, right, repeat(depth)))
 
 
 def _equal_maps(budget: Budget, left: dict[Any, Any], right: dict[Any, Any], depth: int) -> bool:

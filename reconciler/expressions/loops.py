@@ -12,7 +12,7 @@ from reconciler.expressions.errors import Exhausted, Fault
 from reconciler.expressions.library.lists import sort_by_keys
 from reconciler.expressions.operators import not_bool
 from reconciler.expressions.syntax import LoopKind
-from reconciler.expressions.values import OMIT, type_name
+from reconciler.expressions.values import OMIT, no_overload, type_name
 
 Frame = list[Any]
 """The state of one evaluation: the budget, then a slot for each variable."""
@@ -159,6 +159,8 @@ def _map(selected: Link, body: Code) -> Link:
 
 def _sort_by(selected: Link, body: Code) -> Link:
     def sorted_by(frame: Frame, value: Any) -> list[Any]:
+        if type(value) is not list:
+            raise no_overload("sortBy", value)
         elements, keys = [], []
         for element in selected(frame, value):
             frame[0].allocate(2 * ELEMENT_BYTES)
