@@ -15,8 +15,8 @@ _OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
 class PatchError(ValueError):
     """A patch that cannot be applied.
 
-    `index` is the number of the operation, from 0; `pointer` its path as written, "" when it has none; `reason` a sentence
-    without them. The text of the error has all three.
+    `index` is the number of the operation, from 0; `pointer` its path as written, "" when it has none; `reason` a
+    sentence without them. The text of the error has all three.
     """
 
     def __init__(self, index: int, pointer: str, reason: str) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from reconciler.krm.yaml.compose import BREAK
 from reconciler.krm.yaml.error import YamlError
 from reconciler.krm.yaml.layout import REST, Layout
 from reconciler.krm.yaml.nodes import AliasNode, MapNode, Node, ScalarNode, SeqNode, is_block, is_merge

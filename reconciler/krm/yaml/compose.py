@@ -6,6 +6,7 @@ The stream is walked without recursion and counted as it goes (see limits), so t
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,56 +73,58 @@ class _Composer:
         self.budget = budget
         self.anchors: dict[str, Node] = {}
         self.stack: list[MapNode | SeqNode] = []
+        self.roots: list[Node] = []
+        self.current = self.roots
         self.measures: dict[int, tuple[int, int]] = {}
 
     def run(self) -> Node | None:
-        """Return the root. The loop is long because calls per event are what reading would mostly cost."""
-        parser = CParser(self.text)
-        stack, depth = self.stack, self.budget.limits.depth
-        roots: list[Node] = []
-        current = roots
+        """Return the root."""
+        get_event: Callable[[], Any] = CParser(self.text).get_event
         while True:
-            event = parser.get_event()
+            event = get_event()
             kind = event.__class__
             if kind is yaml.ScalarEvent:
-                current.append(self._scalar(event))
-            elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
-                make = MapNode if kind is yaml.MappingStartEvent else SeqNode
-                node = make(event.start_mark.index, 0, event.flow_style, event.tag, event.anchor, [], None)
-                if event.anchor is not None:
-                    self.anchors[event.anchor] = node
-                current.append(node)
-                stack.append(node)
-                if len(stack) > depth:
-                    raise self._too_deep(node.start)
-                current = node.children
+                self.current.append(self._scalar(event))
+            elif kind is yaml.MappingStartEvent:
+                self._open(MapNode, event)
+            elif kind is yaml.SequenceStartEvent:
+                self._open(SeqNode, event)
             elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
-                node = stack.pop()
-                node.end = event.end_mark.index
-                node.data = self._map_data(node) if isinstance(node, MapNode) else [c.data for c in node.children]
-                current = stack[-1].children if stack else roots
+                self._close(event)
             elif kind is yaml.AliasEvent:
-                current.append(self._alias(event))
+                self.current.append(self._alias(event))
             elif kind is yaml.StreamEndEvent:
-                return self._root(roots)
+                return self._root()
 
-    def _root(self, roots: list[Node]) -> Node | None:
-        if len(roots) > 1:
+    def _open(self, kind: type[MapNode] | type[SeqNode], event: Any) -> None:
+        node = kind(event.start_mark.index, 0, event.flow_style, event.tag, event.anchor, [], None)
+        if node.anchor is not None:
+            self.anchors[node.anchor] = node
+        self.current.append(node)
+        self.current = node.children
+        self.stack.append(node)
+        if len(self.stack) > self.budget.limits.depth:
+            raise self._too_deep(node.start)
+
+    def _close(self, event: Any) -> None:
+        node = self.stack.pop()
+        node.end = event.end_mark.index
+        node.data = self._map_data(node) if isinstance(node, MapNode) else [child.data for child in node.children]
+        self.current = self.stack[-1].children if self.stack else self.roots
+
+    def _root(self) -> Node | None:
+        if len(self.roots) > 1:
             # file.py cuts at every line that can begin a document
-            raise self._fail(roots[1], "YamlSyntax", "a new document must begin with a line ---")
-        if not roots:
-            return None
-        root = roots[0]
+            raise self._fail(self.roots[1], "YamlSyntax", "a new document must begin with a line ---")
+        root = self.roots[0] if self.roots else None
         return None if isinstance(root, ScalarNode) and root.start == root.end else root
 
     def _scalar(self, event: Any) -> ScalarNode:
         value, tag, style = event.value, event.tag, event.style or ""
-        data = value
+        data = value if style or tag is not None else resolve_plain(value)
         node = ScalarNode(event.start_mark.index, event.end_mark.index, value, style, tag, event.anchor, data)
         if tag is not None:
             node.data = self._tagged(node, tag)
-        elif not style:
-            node.data = resolve_plain(value)
         if event.anchor is not None:
             self.anchors[event.anchor] = node
         return node
@@ -155,16 +158,15 @@ class _Composer:
 
     def _measure(self, node: Node) -> tuple[int, int]:
         """Return (nodes, levels of collections) of what the node would be if written out."""
-        known = self.measures.get(id(node))
-        if known is None:
-            inner = [self._measure(child) for child in getattr(node, "children", ())]
-            if isinstance(node, AliasNode):
-                known = self._measure(node.target)
-            else:
-                height = max((height for _, height in inner), default=0)
-                known = (1 + sum(size for size, _ in inner), height + (not isinstance(node, ScalarNode)))
-            self.measures[id(node)] = known
-        return known
+        if isinstance(node, AliasNode):
+            return self._measure(node.target)
+        if isinstance(node, ScalarNode):
+            return 1, 0
+        if id(node) not in self.measures:
+            inner = [self._measure(child) for child in node.children]
+            size, height = sum(size for size, _ in inner), max((height for _, height in inner), default=0)
+            self.measures[id(node)] = size + 1, height + 1
+        return self.measures[id(node)]
 
     def _map_data(self, node: MapNode) -> dict[str, Any]:
         data: dict[str, Any] = {}
@@ -179,7 +181,7 @@ class _Composer:
             else:
                 data[name] = value.data
         if merged is not None:
-            for name, value in self.merged(merged).items():
+            for name, value in self._merged(merged).items():
                 data.setdefault(name, value)
         return data
 
@@ -192,7 +194,7 @@ class _Composer:
     def _duplicate(self, key: Node, name: str) -> Any:
         raise self._fail(key, "YamlDuplicateKey", f'the key "{name[:80]}" stands twice in one mapping')
 
-    def merged(self, value: Node) -> dict[str, Any]:
+    def _merged(self, value: Node) -> dict[str, Any]:
         """Return what a merge key brings, the first of several mappings winning."""
         sources = value.data if isinstance(value.data, list) else [value.data]
         data: dict[str, Any] = {}

@@ -9,7 +9,7 @@ from typing import Any
 
 from reconciler.krm.yaml.comments import Path, Span, comment_place, find_comments, key_name
 from reconciler.krm.yaml.compose import BREAK, Budget, compose
-from reconciler.krm.yaml.edit import Declined, splice
+from reconciler.krm.yaml.edit import splice
 from reconciler.krm.yaml.emit import emit
 from reconciler.krm.yaml.error import YamlError
 from reconciler.krm.yaml.layout import Layout
@@ -17,6 +17,8 @@ from reconciler.krm.yaml.limits import YamlLimits
 from reconciler.krm.yaml.nodes import MapNode, Node, SeqNode, is_merge
 from reconciler.krm.yaml.rich import rewrite
 from reconciler.krm.yaml.same import same
+from reconciler.krm.yaml.splices import Declined
+from reconciler.krm.yaml.style import find_style
 
 # what we wrote ourselves grew from what was read within its limits
 _OWN_LIMITS = YamlLimits(file_bytes=64 * 1024 * 1024, aliases=10_000, expanded_nodes=1_000_000)
@@ -98,7 +100,7 @@ class Document:
             return None
 
     def _rewritten(self, data: Any) -> Document | None:
-        text = rewrite(self.text, data)
+        text = rewrite(self.text, data, find_style(self._layout, self.root))
         return self._checked(text, data) if text is not None else None
 
     def _checked(self, text: str, data: Any) -> Document | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,8 @@ DEFAULT_STYLE = Style()
 def emit(data: object) -> str:
     """Return `data` as the text of one document; it ends in a newline.
 
-    Raises YamlError (YamlValue) for what is not dict, list, str, int, float, bool or None, and for keys that are not str.
+    Raises YamlError (YamlValue) for what is not dict, list, str, int, float, bool or None, and for keys that are no
+    strings.
     """
     head, body = value_lines(data, DEFAULT_STYLE)
     return "\n".join([head, *indented(body, 2)] if head else body) + "\n"
@@ -44,9 +45,8 @@ def value_lines(value: Any, style: Style, scalar: str = "") -> tuple[str, list[s
             return "{}", []
         case list():
             return "[]", []
-        case str() if ("\n" in value and scalar in "|>") or scalar in ("|", ">"):
-            block = block_scalar(value, scalar or "|")
-            return block if block else (inline_text(value, flow=False), [])
+        case str() if scalar in ("|", ">") or ("\n" in value and not scalar):
+            return block_scalar(value, scalar or "|") or (inline_text(value, flow=False), [])
         case _:
             return inline_text(value, flow=False, style=scalar), []
 
@@ -59,7 +59,7 @@ def key_line(key: Any) -> str:
     return f"{text}:" if len(text) <= LONGEST_SIMPLE_KEY else f"? {double_quoted(key)}\n:"
 
 
-def indented(lines: list[str], columns: int) -> Iterator[str]:
+def indented(lines: Sequence[str], columns: int) -> Iterator[str]:
     """Yield the lines moved right; empty lines stay empty."""
     prefix = " " * columns
     return (prefix + line if line else "" for line in lines)

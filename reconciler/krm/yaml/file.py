@@ -13,6 +13,7 @@ from reconciler.krm.yaml.limits import DEFAULT_LIMITS, YamlLimits
 
 _BOM = "\ufeff"
 _MARKER = re.compile("(?:---|\\.\\.\\.)(?=[ \t\r\n\x85\u2028\u2029]|\\Z)")
+_LINE_FEED = re.compile("\r?\n")
 _BREAKS = "\n\r\x85\u2028\u2029"
 _BARE_MARKER = re.compile(r"(?:---|\.\.\.)[ \t]*(?:[ \t]#.*)?\Z")
 _ONLY_DIRECTIVES = re.compile(r"(?:[ \t]*(?:#.*)?\r?\n)*(?:%.*\r?\n(?:[ \t]*(?:#.*)?\r?\n)*)+\Z")
@@ -31,8 +32,7 @@ class YamlFile:
 
     def to_bytes(self) -> bytes:
         """Return the file; what nobody changed is what was read, to the byte."""
-        texts = (part for gap, it in zip(self.gaps, self.documents, strict=False) for part in (gap, it.text))
-        return "".join([_BOM if self.bom else "", *texts, self.gaps[-1]]).encode()
+        return "".join([_BOM if self.bom else "", *self._texts()]).encode()
 
     def replace(self, index: int, document: Document) -> YamlFile:
         """Return the file with another document in place of number `index` (from 0)."""
@@ -56,15 +56,19 @@ class YamlFile:
         Raises YamlError when the text is not YAML.
         """
         newline = self._newline()
-        added = parse(newline.join(document_text.splitlines(keepends=False)) + newline if newline != "\n" else document_text)
-        last = self.gaps[-1] and _ended(self.gaps[-1], newline)
+        added = parse(_LINE_FEED.sub(newline, document_text))
+        last = _ended_gap(self.gaps[-1], newline)
         gaps = (*self.gaps[:-1], last + added.gaps[0], *added.gaps[1:])
         return _joined(self.documents + added.documents, gaps, newline, bom=self.bom)
 
     def _newline(self) -> str:
-        texts = (text for gap, it in zip(self.gaps, (*self.documents, None), strict=True) for text in (gap, it and it.text))
-        breaks = (match[0] for text in texts if text for match in BREAK.finditer(text))
-        return "\r\n" if next(breaks, "") == "\r\n" else "\n"
+        first = next(filter(None, map(BREAK.search, self._texts())), None)
+        return "\r\n" if first and first[0] == "\r\n" else "\n"
+
+    def _texts(self) -> Iterator[str]:
+        for gap, document in zip(self.gaps, self.documents, strict=False):
+            yield from (gap, document.text)
+        yield self.gaps[-1]
 
 
 def parse(source: bytes | str, limits: YamlLimits = DEFAULT_LIMITS) -> YamlFile:
@@ -90,7 +94,7 @@ def parse(source: bytes | str, limits: YamlLimits = DEFAULT_LIMITS) -> YamlFile:
 
 def count_breaks(text: str) -> int:
     """Return the number of line ends in `text`, as YAML counts them."""
-    return sum(1 for _ in BREAK.finditer(text))
+    return len(BREAK.findall(text))
 
 
 def _decode(source: bytes | str, limits: YamlLimits) -> tuple[str, bool]:
@@ -151,13 +155,12 @@ def _joined(documents: tuple[Document, ...], gaps: tuple[str, ...], newline: str
     placed: list[Document] = []
     texts: list[str] = []
     line = 1
-    for number, (document, gap) in enumerate(zip(documents, gaps, strict=False)):
-        gap = _with_marker(gap, document.text, newline, first=not number)
-        is_last = number == len(documents) - 1 and not gaps[-1]
-        document = document.at_line(line + count_breaks(gap)) if is_last else document.ended(newline).at_line(line + count_breaks(gap))
-        placed.append(document)
-        texts.append(gap)
-        line = document.line + count_breaks(document.text)
+    for document, gap in zip(documents, gaps, strict=False):
+        texts.append(_with_marker(gap, document.text, newline, first=not placed))
+        something_follows = len(texts) < len(documents) or gaps[-1]
+        ended = document.ended(newline) if something_follows else document
+        placed.append(ended.at_line(line + count_breaks(texts[-1])))
+        line = placed[-1].line + count_breaks(ended.text)
     return YamlFile(tuple(placed), (*texts, gaps[-1]), bom)
 
 

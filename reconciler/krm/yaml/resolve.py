@@ -21,10 +21,10 @@ _SPELLINGS = (str.lower, str.capitalize, str.upper)
 _WORDS: dict[str, Any] = (
     {spell(word): True for word in ("true", "yes", "on") for spell in _SPELLINGS}
     | {spell(word): False for word in ("false", "no", "off") for spell in _SPELLINGS}
-    | {word: None for word in ("", "~", "null", "Null", "NULL")}
+    | dict.fromkeys(("", "~", "null", "Null", "NULL"))
     | {sign + word: math.inf for sign in ("", "+") for word in (".inf", ".Inf", ".INF")}
-    | {word: -math.inf for word in ("-.inf", "-.Inf", "-.INF")}
-    | {word: math.nan for word in (".nan", ".NaN", ".NAN")}
+    | dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf)
+    | dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan)
 )
 _FIRST = frozenset("yYnNtTfFoO~+-.0123456789")
 _INTEGER = re.compile(

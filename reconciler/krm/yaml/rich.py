@@ -1,4 +1,4 @@
-"""Edits through ruamel.yaml, for the documents that the splicer declines: the data is right, the layout roughly kept."""
+"""Edits through ruamel.yaml, for what the splicer declines: comments and order stay, the layout roughly so."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from reconciler.krm.yaml.align import align
+from reconciler.krm.yaml.emit import Style
 from reconciler.krm.yaml.same import same
 from reconciler.krm.yaml.scalar import is_ambiguous
 
 
-def rewrite(text: str, data: Any) -> str | None:
+def rewrite(text: str, data: Any, style: Style) -> str | None:
     """Return the document `text` changed to mean `data`, None when ruamel.yaml cannot read it or write it.
 
     Whether the result means `data` is for the caller to check: ruamel.yaml reads YAML 1.2, and we do not.
@@ -23,6 +24,7 @@ def rewrite(text: str, data: Any) -> str | None:
     yaml = YAML(typ="rt")
     yaml.preserve_quotes = True
     yaml.width = 1_000_000
+    yaml.indent(mapping=style.step, sequence=2 if style.compact else 4, offset=0 if style.compact else 2)
     target = io.StringIO()
     try:
         yaml.dump(_changed(yaml.load(text), data), target)
@@ -50,8 +52,14 @@ def _changed_map(node: CommentedMap, data: dict[str, Any]) -> CommentedMap:
 
 
 def _changed_seq(node: CommentedSeq, data: list[Any]) -> CommentedSeq:
-    items = [None if new is None else (_fresh(data[new]) if old is None else _changed(node[old], data[new])) for old, new in align(list(node), data)]
-    node[:] = [item for item, (_, new) in zip(items, align(list(node), data), strict=True) if new is not None]
+    for old, new in reversed(align(list(node), data)):
+        if old is not None and new is not None:
+            node[old] = _changed(node[old], data[new])
+        elif old is not None:
+            del node[old]
+    for old, new in align(list(node), data):
+        if old is None and new is not None:
+            node.insert(new, _fresh(data[new]))
     return node
 
 

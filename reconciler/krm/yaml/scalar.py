@@ -28,12 +28,13 @@ _NUMBER = re.compile(
 _DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:\Z|[Tt ])")
 # may not begin a plain scalar; the second row may when no blank follows
 _PLAIN_START = re.compile(r"""(?:[^\s,\[\]{}#&*!|>'"%@`?:-]|[?:-][^\s,\[\]{}])""")
-_NOT_PLAIN = re.compile(r":(?=\s|\Z)|\s\#|\s\Z|[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_VISIBLE = "\\x20-\\x7e\\xa0-\\u2027\\u202a-\\ud7ff\\ue000-\\ufefe\\uff00-\\ufffd\\U00010000-\\U0010ffff"
+_NOT_PLAIN = re.compile(rf":(?=\s|\Z)|\s#|\s\Z|[^{_VISIBLE}]")
 _NOT_PLAIN_IN_FLOW = re.compile(r"[,\[\]{}:?]|\A-")
 _MARKER = re.compile(r"(?:---|\.\.\.)")
 # in single quotes and block scalars: anything printable on one line, and tabs
-_PRINTABLE = re.compile("[\t\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*\\Z")
-_ESCAPED = re.compile("[\x00-\x1f\"\\\\\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+_PRINTABLE = re.compile(rf"[\t{_VISIBLE}]*\Z")
+_ESCAPED = re.compile('[\x00-\x1f"\\\\\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]')
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
@@ -124,9 +125,12 @@ def _fits(line: str) -> bool:
     return bool(_PRINTABLE.match(line)) and line == line.rstrip(" \t")
 
 
-def json_text(value: Any, indent: int | None) -> str:
-    """Return `value` as JSON, for files that are JSON and must stay it."""
+def json_text(value: Any) -> str:
+    """Return `value` as JSON on one line, for files that are JSON and must stay it.
+
+    Raises YamlError (YamlValue) for what JSON cannot hold.
+    """
     try:
-        return json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise YamlError("YamlValue", f"the value has no place in JSON: {error}") from error
