@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reconciler.krm.findings import Severity
+from reconciler.reporting.values import one_line
 
 _MOST_LINES = 40
 
@@ -18,7 +19,7 @@ def not_well(summary: Mapping[str, Any]) -> bool:
 
 def status_text(summary: Mapping[str, Any]) -> str:
     """Return the summary in a few lines: totals first, then what is not well, each with its reason."""
-    lines = list(_troubles(summary))
+    lines = [one_line(line) for line in _troubles(summary)]
     more = [f"… and {len(lines) - _MOST_LINES} more; -o json has them all"] if len(lines) > _MOST_LINES else []
     return "\n".join([_totals(summary["totals"]), *lines[:_MOST_LINES], *more])
 
@@ -33,11 +34,12 @@ def _troubles(summary: Mapping[str, Any]) -> Iterator[str]:
     for one in summary.get("notReady", ()):
         yield f"not ready  {one['object']}: {one.get('reason', '')}: {one.get('message', '')}"
     for one in summary.get("held", ()):
-        yield f"held       {one}" if isinstance(one, str) else f"held       {_fields(one)}"
-    for one in summary.get("waiting", ()):
-        yield f"waiting    {one}" if isinstance(one, str) else f"waiting    {_fields(one)}"
+        yield f"held       {one['package']}: {one['reason']}: {one['message']}"
+    for one in summary.get("gated", ()):
+        yield f"gated      {one['object']}: {_fields({name: one[name] for name in one if name != 'object'})}"
     for one in summary.get("findings", ()):
-        yield f"{one['severity']:<10} {one['code']}: {one['message']}"
+        place = ":".join(str(one[name]) for name in ("file", "line") if name in one) or one.get("object", "")
+        yield f"{one['severity']:<10} {f'{place}: ' if place else ''}{one['code']}: {one['message']}"
 
 
 def _fields(one: Mapping[str, Any]) -> str:

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.reporting.standing import not_well, status_text
+
+SUMMARY: dict[str, Any] = {
+    "totals": {"destinations": 2, "packages": 3, "drafted": 0, "blocked": 1},
+    "notReady": [{"object": "PackageVariant/default/x", "reason": "Error", "message": "no\nway"}],
+    "gated": [{"object": "PackageVariant/default/y", "target": "t", "unmetGates": ["A"]}],
+    "held": [{"package": "eu-1/old", "reason": "DeletionHeld", "message": "kept"}],
+    "findings": [
+        {"severity": "error", "code": "Broken", "message": "it is", "file": "a.yaml", "line": 3},
+        {"severity": "info", "code": "Odd", "message": "is it", "object": "Site/x/y"},
+        {"severity": "info", "code": "Bare", "message": "hm"},
+    ],
+}
+
+
+def test_status_text() -> None:
+    assert status_text(SUMMARY).splitlines() == [
+        "3 packages on 2 destinations: 1 blocked",
+        "not ready  PackageVariant/default/x: Error: no⏎way",
+        "held       eu-1/old: DeletionHeld: kept",
+        "gated      PackageVariant/default/y: target t, unmetGates ['A']",
+        "error      a.yaml:3: Broken: it is",
+        "info       Site/x/y: Odd: is it",
+        "info       Bare: hm",
+    ]
+
+
+def test_of_many_troubles_the_rest_is_counted() -> None:
+    lines = status_text({**SUMMARY, "findings": SUMMARY["findings"] * 20}).splitlines()
+
+    assert len(lines) == 42
+    assert lines[-1] == "… and 23 more; -o json has them all"
+
+
+@pytest.mark.parametrize(
+    ("summary", "expected"),
+    [
+        pytest.param({}, False, id="nothing-said"),
+        pytest.param({"notReady": SUMMARY["notReady"]}, True, id="something-not-ready"),
+        pytest.param({"held": SUMMARY["held"]}, True, id="a-held-deletion"),
+        pytest.param({"findings": SUMMARY["findings"]}, True, id="an-error"),
+        pytest.param({"findings": SUMMARY["findings"][1:]}, False, id="only-infos"),
+        pytest.param({"gated": SUMMARY["gated"]}, False, id="a-gate-is-for-the-reviewer"),
+    ],
+)
+def test_not_well(summary: dict[str, Any], expected: bool) -> None:
+    assert not_well(summary) is expected
