@@ -184,8 +184,11 @@ def double_text(number: float) -> str:
     plain = repr(number)
     if number == 0 or 1e-4 <= abs(number) < 1e6:
         return plain.removesuffix(".0")
-    digits = plain.lstrip("-").partition("e")[0].replace(".", "").strip("0")
-    return f"{number:.{len(digits) - 1}e}"
+    mantissa, _, exponent = plain.lstrip("-").partition("e")
+    whole, _, decimals = mantissa.partition(".")
+    digits = f"{whole}{decimals}".rstrip("0")
+    power = len(whole) - 1 + int(exponent or "0")
+    return f"{'-' if number < 0 else ''}{digits[0]}{'.' * (len(digits) > 1)}{digits[1:]}e{power:+03}"
 
 
 def _cannot(text: str, target: str) -> Fault:

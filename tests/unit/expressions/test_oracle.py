@@ -80,7 +80,7 @@ def _form(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 EXPRESSIONS = st.recursive(st.sampled_from(ATOMS), _form, max_leaves=5)
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(EXPRESSIONS)
 def test_we_agree_with_the_reference_engine(text: str) -> None:
     assert _ours(text) == _theirs(text)

@@ -17,7 +17,7 @@ def _timestamp(moment: datetime) -> Timestamp:
     return Timestamp((moment.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1) * SECOND)
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(MOMENTS)
 def test_the_calendar_is_pythons(moment: datetime) -> None:
     timestamp = _timestamp(moment)
@@ -35,13 +35,13 @@ def test_the_calendar_is_pythons(moment: datetime) -> None:
     assert [field(timestamp, name, "") for name in ("hours", "minutes", "seconds")] == [day[3], day[4], day[5]]
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(EARLIEST, LATEST))
 def test_timestamps_are_read_as_they_are_written(nanoseconds: int) -> None:
     assert parse_timestamp(str(Timestamp(nanoseconds))) == Timestamp(nanoseconds)
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_durations_are_read_as_they_are_written(nanoseconds: int) -> None:
     assert parse_duration(str(Duration(nanoseconds))) == Duration(nanoseconds)
