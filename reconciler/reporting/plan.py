@@ -12,6 +12,8 @@ from reconciler.reporting.changes import Changes
 from reconciler.reporting.diffs import MAX_LINES, file_diffs
 from reconciler.reporting.fields import ABSENT, FieldChange
 from reconciler.reporting.findings import finding_lines, findings_data
+from reconciler.reporting.kptfile_changes import KptfileChange
+from reconciler.reporting.object_changes import ObjectChange
 from reconciler.reporting.review import Review, ReviewedDraft, Trouble, review
 from reconciler.reporting.status_file import told
 from reconciler.reporting.values import count, one_line
@@ -80,7 +82,7 @@ def _trouble(trouble: Trouble) -> str:
 
 def _group_text(group: Group, max_diff_lines: int) -> str:
     lines = "\n".join([_title(group[0]), *(f"  {line}" for line in _lines(group))])
-    return "\n".join([lines, *(diff for _, diff in _diffs(group[0], max_diff_lines))])
+    return "".join([lines, "\n", *(diff for _, diff in _diffs(group[0], max_diff_lines))])
 
 
 def _title(one: ReviewedDraft) -> str:
@@ -141,28 +143,23 @@ def _group_data(group: Group, max_diff_lines: int) -> dict[str, Any]:
 
 
 def _changes_data(changes: Changes) -> dict[str, Any]:
-    objects = [
-        {
-            **vars(one.key),
-            "change": one.how,
-            "files": sorted(one.files),
-            "fields": [_field_data(field) for field in one.fields],
-        }
-        for one in changes.objects
-    ]
-    kptfiles = [
-        told(
-            {
-                "path": one.path,
-                "change": one.how,
-                "upstream": one.upstream,
-                "fields": [_field_data(f) for f in one.fields],
-            }
-        )
-        for one in changes.kptfiles
-    ]
     files = [told({"path": one.path, "change": one.how, "was": one.was}) for one in changes.files]
-    return {"objects": objects, "kptfiles": kptfiles, "files": files}
+    return {
+        "objects": [_object_data(one) for one in changes.objects],
+        "kptfiles": [_kptfile_data(one) for one in changes.kptfiles],
+        "files": files,
+    }
+
+
+def _object_data(one: ObjectChange) -> dict[str, Any]:
+    fields = [_field_data(change) for change in one.fields]
+    return {**vars(one.key), "change": one.how, "files": sorted(one.files), "fields": fields}
+
+
+def _kptfile_data(one: KptfileChange) -> dict[str, Any]:
+    upstream = {"before": one.upstream[0], "after": one.upstream[1]} if one.upstream else None
+    fields = [_field_data(change) for change in one.fields]
+    return told({"path": one.path, "change": one.how, "upstream": upstream, "fields": fields})
 
 
 def _field_data(change: FieldChange) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from reconciler.krm.findings import Finding, errors
 from reconciler.planning.destination import Destination
@@ -16,6 +16,9 @@ from reconciler.reporting.changes import Changes, compare
 from reconciler.reporting.fields import ABSENT, FieldChange
 from reconciler.reporting.findings import in_order
 from reconciler.reporting.gates import waiting_for
+
+Kind = Literal["blocked", "stalled", "held"]
+_KINDS: tuple[Kind, ...] = ("blocked", "stalled", "held")
 
 
 @dataclass(frozen=True)
@@ -41,9 +44,9 @@ class ReviewedDraft:
 
 @dataclass(frozen=True)
 class Trouble:
-    """What is in the way: of which package, of whom, a reason and a sentence. `kind` sorts troubles for readers."""
+    """What is in the way: of which package, of whom, a reason and a sentence."""
 
-    kind: str
+    kind: Kind
     place: str
     owner: str
     reason: str
@@ -73,7 +76,7 @@ class Review:
             "drafts": len(self.drafts),
             "destinations": len({one.destination.key for one in self.drafts}),
             "unchanged": self.unchanged,
-            **{kind: kinds.count(kind) for kind in ("blocked", "stalled", "held")},
+            **{kind: kinds.count(kind) for kind in _KINDS},
             "errors": len(errors(self.findings)),
         }
 
@@ -82,7 +85,8 @@ def review(plan: FleetPlan) -> Review:
     """Return the plan as it is told to people."""
     drafts = [one for destination in plan.destinations for one in _drafts(destination)]
     unchanged = sum(isinstance(outcome, Unchanged) for _, outcome in plan.outcomes())
-    return Review(plan.config, _groups(drafts), unchanged, tuple(_troubles(plan)), tuple(in_order(plan.all_findings())))
+    troubles = tuple(sorted(_troubles(plan), key=_rank))
+    return Review(plan.config, _groups(drafts), unchanged, troubles, tuple(in_order(plan.all_findings())))
 
 
 def _drafts(plan: DestinationPlan) -> Iterator[ReviewedDraft]:
@@ -117,6 +121,10 @@ def _sameness(one: ReviewedDraft) -> str:
 
 def _field(change: FieldChange) -> list[Any]:
     return [change.where, *([] if value is ABSENT else [value] for value in (change.before, change.after))]
+
+
+def _rank(trouble: Trouble) -> tuple[int, str, str]:
+    return _KINDS.index(trouble.kind), trouble.place, trouble.owner
 
 
 def _troubles(plan: FleetPlan) -> Iterator[Trouble]:

@@ -1,0 +1,281 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from reconciler.krm.conditions import Condition
+from reconciler.krm.findings import Finding, Severity, Where
+from reconciler.planning.fleet import FleetPlan
+from reconciler.planning.outcome import Draft, Rendered
+from reconciler.reporting.plan import plan_json, plan_markdown, plan_text
+from reconciler.rules.variant import RoomResult, Stalled
+from reconciler.snapshot.files import FileTree
+from tests.unit.reporting.world import (
+    COMMIT,
+    CONFIG,
+    OLD_COMMIT,
+    blocked,
+    deployment,
+    destination_plan,
+    draft,
+    endpoints,
+    fleet,
+    held,
+    kptfile,
+    owner,
+    secret,
+    unchanged,
+    variant,
+)
+
+OLD = {"Kptfile": kptfile("v3", OLD_COMMIT), "a.yaml": deployment(3)}
+NEW = {"Kptfile": kptfile("v4", COMMIT), "a.yaml": deployment(5)}
+KPTFILE_LINE = f"Kptfile: upstream gateway@gateway/v3 ({OLD_COMMIT[:7]}) → gateway@gateway/v4 ({COMMIT[:7]})"
+
+
+def update(name: str = "edge-gw", repository: str = "eu-1", **fields: object) -> Draft:
+    made = draft(OLD, NEW, wanted=variant(name, repository))
+    return replace(made, **fields)  # type: ignore[arg-type]
+
+
+def whole() -> FleetPlan:
+    """One of everything."""
+    warned = Finding("Alias", "old spelling", Where("pv.yaml", 3), Severity.WARNING)
+    stalled = Stalled(owner("odd"), (Condition("Stalled", "True", "ValidationError", "name it"),), ())
+    one = destination_plan(update(), blocked(variant("ill", package="ill")), holding=[held()])
+    other = destination_plan(update("us-gw", "us-1"), unchanged(variant("calm", "us-1", "calm")), name="us-1")
+    plan = fleet(one, other)
+    return replace(plan, room=replace(plan.room, stalled=(stalled,)), findings=(warned,))
+
+
+def test_the_plan_as_text() -> None:
+    assert plan_text(whole(), max_diff_lines=12) == (
+        f"Plan for {CONFIG}: 2 drafts for 2 destinations, 1 unchanged, 1 blocked, 1 stalled, 1 held, 2 errors\n"
+        "\n"
+        "blocked eu-1/ill (PackageVariant default/ill): Error: it cannot be\n"
+        "stalled (PackageVariant default/odd): ValidationError: name it\n"
+        "held eu-1/old (PackageVariant default/old): DeletionHeld: package old is not wanted any more\n"
+        "\n"
+        "PackageVariant/default/old: error DeletionHeld: package old is not wanted any more\n"
+        "pv.yaml:3: warning Alias: old spelling\n"
+        "pv.yaml:7: error Broken: it cannot be\n"
+        "\n"
+        "update eu-1/gw (PackageVariant default/edge-gw)\n"
+        "  Deployment web: replicas 3 → 5\n"
+        f"  {KPTFILE_LINE}\n"
+        "  why: upstream catalog/gateway: v3 → v4\n"
+        "  the same change on 1 more: us-1/gw\n"
+        "--- a/gw/Kptfile\n"
+        "+++ b/gw/Kptfile\n"
+        "@@ -7,5 +7,5 @@\n"
+        "   git:\n"
+        "     repo: https://git.example/catalog.git\n"
+        "     directory: gateway\n"
+        "-    ref: gateway/v3\n"
+        f"-    commit: {OLD_COMMIT}\n"
+        "+    ref: gateway/v4\n"
+        f"+    commit: {COMMIT}\n"
+        "--- a/gw/a.yaml\n"
+        "+++ b/gw/a.yaml\n"
+        "@@ -3,7 +3,7 @@\n"
+        " metadata:\n"
+        "   name: web\n"
+        " spec:\n"
+        "-  replicas: 3\n"
+        "+  replicas: 5\n"
+        "   template:\n"
+        "     spec:\n"
+        "       containers:\n"
+    )
+
+
+def test_the_plan_as_markdown() -> None:
+    made = draft({"b.yaml": endpoints("a")}, {"b.yaml": endpoints("b")}, causes=("variant",), task="edit")
+
+    assert plan_markdown(
+        fleet(destination_plan(made, blocked(variant("ill", package="ill"), "`x` is\n<b>no</b>")))
+    ) == (
+        f"# Plan for {CONFIG}: 1 draft for 1 destination, 1 blocked, 1 error\n"
+        "\n"
+        "## In the way\n"
+        "\n"
+        "- ``blocked eu-1/ill (PackageVariant default/ill): Error: `x` is⏎<b>no</b>``\n"
+        "\n"
+        "## Findings\n"
+        "\n"
+        "- ``pv.yaml:7: error Broken: `x` is⏎<b>no</b>``\n"
+        "\n"
+        "## `edit eu-1/gw (PackageVariant default/edge-gw)`\n"
+        "\n"
+        "- `ConfigMap endpoints: data.api a → b`\n"
+        "- `why: PackageVariant default/edge-gw changed`\n"
+        "\n"
+        "<details><summary>Diff</summary>\n"
+        "\n"
+        "```diff\n"
+        "--- a/gw/b.yaml\n"
+        "+++ b/gw/b.yaml\n"
+        "@@ -3,4 +3,4 @@\n"
+        " metadata:\n"
+        "   name: endpoints\n"
+        " data:\n"
+        "-  api: a\n"
+        "+  api: b\n"
+        "```\n"
+        "\n"
+        "</details>\n"
+    )
+
+
+def test_no_fence_in_a_file_ends_the_diff() -> None:
+    made = draft({"README.md": "x\n"}, {"README.md": "```\n</details>\n````\n"})
+
+    assert "\n`````diff\n" in plan_markdown(fleet(destination_plan(made)))
+
+
+def test_the_plan_as_data() -> None:
+    data = plan_json(whole())
+
+    assert json.loads(json.dumps(data)) == data
+    assert data["counts"] == {
+        "drafts": 2, "destinations": 2, "unchanged": 1, "blocked": 1, "stalled": 1, "held": 1, "errors": 2,
+    }  # fmt: skip
+    assert data["drafts"][1] == {
+        "repository": "us-1",
+        "package": "gw",
+        "owner": {
+            "apiVersion": "config.porch.kpt.dev/v1alpha1",
+            "kind": "PackageVariant",
+            "namespace": "default",
+            "name": "us-gw",
+        },
+        "task": "update",
+        "causes": ["upstream catalog/gateway: v3 → v4"],
+        "group": 0,
+    }
+    assert data["groups"][0]["packages"] == ["eu-1/gw", "us-1/gw"]
+    assert data["groups"][0]["changes"]["objects"] == [
+        {
+            "group": "apps",
+            "kind": "Deployment",
+            "namespace": "",
+            "name": "web",
+            "change": "changed",
+            "files": ["a.yaml"],
+            "fields": [{"path": "spec.replicas", "before": 3, "after": 5}],
+        }
+    ]
+    assert data["troubles"][0] == {
+        "kind": "blocked",
+        "place": "eu-1/ill",
+        "owner": "PackageVariant default/ill",
+        "reason": "Error",
+        "message": "it cannot be",
+    }
+    assert [one["code"] for one in data["findings"]] == ["DeletionHeld", "Alias", "Broken"]
+
+
+def test_a_plan_without_anything_to_do_says_so() -> None:
+    assert (
+        plan_text(fleet(destination_plan(unchanged(variant()))))
+        == f"Plan for {CONFIG}: nothing to draft, 1 unchanged\n"
+    )
+
+
+def groups(*drafts: Draft) -> list[list[str]]:
+    return [group["packages"] for group in plan_json(fleet(*map(destination_plan, drafts)))["groups"]]
+
+
+PIPELINE = "pipeline: {{mutators: [{{name: PackageVariant.{}.ns.0, image: set-namespace}}]}}\n"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        pytest.param(update(), update("us-gw", "us-1"), True, id="equal-changes"),
+        pytest.param(update(), update("us-gw", "us-1", task="upgrade"), False, id="another-task"),
+        pytest.param(
+            draft({"a.yaml": deployment(3) + "# eu\n"}, {"a.yaml": deployment(5) + "# eu\n"}),
+            draft({"a.yaml": deployment(3)}, {"a.yaml": deployment(5)}, wanted=variant("us-gw", "us-1")),
+            True,
+            id="what-did-not-change-may-differ",
+        ),
+        pytest.param(
+            draft({}, {"a.yaml": deployment(3)}),
+            draft({}, {"a.yaml": deployment(4)}, wanted=variant("us-gw", "us-1")),
+            False,
+            id="another-content-of-what-is-new",
+        ),
+        pytest.param(
+            draft({"a.yaml": secret("a")}, {"a.yaml": secret("b")}),
+            draft({"a.yaml": secret("a")}, {"a.yaml": secret("c")}, wanted=variant("us-gw", "us-1")),
+            False,
+            id="another-value-of-a-secret",
+        ),
+        pytest.param(
+            draft({"Kptfile": "a: 1"}, {"Kptfile": "a: 1\n" + PIPELINE.format("edge-gw")}),
+            draft(
+                {"Kptfile": "a: 1"}, {"Kptfile": "a: 1\n" + PIPELINE.format("us-gw")}, wanted=variant("us-gw", "us-1")
+            ),
+            True,
+            id="whose-function-it-is-is-no-difference",
+        ),
+        pytest.param(
+            draft({"x.md": "1"}, {"x.md": "2"}),
+            draft({"x.md": "1"}, {"x.md": "3"}, wanted=variant("us-gw", "us-1")),
+            False,
+            id="another-content-of-a-file",
+        ),
+        pytest.param(
+            update(),
+            update("us-gw", "us-1", rendered=replace(update().rendered, gates=("here",))),
+            False,
+            id="one-that-waits-for-a-gate",
+        ),
+    ],
+)
+def test_equal_changes_are_told_once(one: Draft, other: Draft, same: bool) -> None:
+    assert groups(one, other) == ([["eu-1/gw", "us-1/gw"]] if same else [["eu-1/gw"], ["us-1/gw"]])
+
+
+def test_the_largest_group_comes_first_and_its_places_are_counted() -> None:
+    alone = draft({}, {"z.yaml": endpoints()}, wanted=variant("aa", "aa-1"))
+    same = [update(f"gw-{number}", f"eu-{number}") for number in range(8)]
+    text = plan_text(fleet(*map(destination_plan, [alone, *same])), max_diff_lines=0)
+
+    assert "the same change on 7 more: eu-1/gw, eu-2/gw, eu-3/gw, eu-4/gw, eu-5/gw and 2 more\n" in text
+    assert text.index("update eu-0/gw") < text.index("update aa-1/gw")
+
+
+def test_what_a_draft_waits_for_is_told() -> None:
+    rendered = Rendered(FileTree(), (Condition("Rendered", "False", "RenderFailed", "no starlark"),), ("Rendered",))
+    text = plan_text(fleet(destination_plan(draft(OLD, NEW, rendered=rendered))))
+
+    assert "  not to be published before: Rendered is False: no starlark\n" in text
+
+
+@pytest.mark.parametrize("format_", [pytest.param(plan_text, id="text"), pytest.param(plan_markdown, id="markdown"),
+                                     pytest.param(lambda plan: json.dumps(plan_json(plan)), id="json")])  # fmt: skip
+def test_no_value_of_a_secret_is_in_any_format(format_) -> None:  # type: ignore[no-untyped-def]
+    made = draft({"a.yaml": secret("hunter2")}, {"a.yaml": secret("correct-horse")})
+    text = format_(fleet(destination_plan(made)))
+
+    assert "login" in text
+    assert "hunter2" not in text
+    assert "horse" not in text
+
+
+def test_the_order_of_destinations_does_not_matter() -> None:
+    plan = whole()
+
+    assert plan_text(replace(plan, destinations=plan.destinations[::-1])) == plan_text(plan)
+
+
+def test_a_stalled_owner_with_a_known_place_names_it() -> None:
+    stalled = Stalled(owner(), (Condition("Stalled", "True", "UpstreamNotFound", "no"),), (), variant().place)
+
+    assert "stalled eu-1/gw (PackageVariant default/edge-gw): UpstreamNotFound: no" in plan_text(
+        fleet(room=RoomResult(stalled=(stalled,)))
+    )
