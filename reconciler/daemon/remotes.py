@@ -159,9 +159,7 @@ class Remotes:
         """Return a digest of all refs and failures: equal digests mean that no remote has changed."""
         refs = {url: dict(mirror.refs()) for url, mirror in self._mirrors.items()}
         failures = {url: error.message for url, error in self.failures.items()}
-        return digest(
-            {"refs": {url: [list(pair) for pair in pairs] for url, pairs in refs.items()}, "failures": failures}
-        )
+        return digest({"refs": refs, "failures": failures})
 
     def _due(self, url: str, kind: Kind) -> bool:
         # a mirror fetches all that it was ever asked for: once known as a destination, it is whole in one go
