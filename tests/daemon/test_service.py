@@ -1,0 +1,146 @@
+"""The service: when passes run, what a failure changes, and how it ends or starts over."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from reconciler.daemon.service import Rhythm, UnusableSettingsError, Work, serve, signals_as
+from reconciler.daemon.wakeups import Wakeup, Wakeups
+from reconciler.gitio.errors import UnreachableError
+
+RHYTHM = Rhythm(poll_seconds=60, jitter_percent=10, max_backoff_seconds=900)
+
+
+@pytest.mark.parametrize(
+    ("failures", "chance", "expected"),
+    [
+        pytest.param(0, 0.5, 60.0, id="no-failure-is-the-poll"),
+        pytest.param(0, 0.0, 54.0, id="jitter-may-shorten"),
+        pytest.param(0, 1.0, 66.0, id="jitter-may-lengthen"),
+        pytest.param(1, 0.5, 120.0, id="a-failure-doubles"),
+        pytest.param(10, 0.5, 900.0, id="up-to-the-bound"),
+    ],
+)
+def test_pause(failures: int, chance: float, expected: float) -> None:
+    assert RHYTHM.pause(failures, chance) == pytest.approx(expected)
+
+
+class Scripted(Wakeups):
+    """Wakeups that answer from a list, and note how long the service wanted to wait."""
+
+    def __init__(self, *answers: set[Wakeup]) -> None:
+        super().__init__()
+        self.answers = list(answers)
+        self.pauses: list[float] = []
+
+    def wait(self, seconds: float) -> frozenset[Wakeup]:
+        self.pauses.append(seconds)
+        return frozenset(self.answers.pop(0))
+
+
+class Passes:
+    """Counts passes and hurries; each pass ends as the script says."""
+
+    def __init__(self, *ends: bool | Exception) -> None:
+        self.ends = list(ends)
+        self.ran = 0
+        self.hurried = 0
+
+    def run(self) -> bool:
+        self.ran += 1
+        end = self.ends.pop(0) if self.ends else True
+        if isinstance(end, Exception):
+            raise end
+        return end
+
+    def hurry(self) -> None:
+        self.hurried += 1
+
+    def work(self) -> Work:
+        return Work(self.run, self.hurry, RHYTHM, ())
+
+
+def test_passes_run_until_a_stop() -> None:
+    passes = Passes()
+    serve(passes.work, Scripted({Wakeup.TIMER}, {Wakeup.TIMER}, {Wakeup.STOP}), lambda: 0.5)
+
+    assert passes.ran == 3
+
+
+def test_failures_lengthen_the_pause_and_a_clean_pass_ends_that() -> None:
+    wakeups = Scripted({Wakeup.TIMER}, {Wakeup.TIMER}, {Wakeup.TIMER}, {Wakeup.STOP})
+    serve(Passes(False, UnreachableError("down"), True, True).work, wakeups, lambda: 0.5)
+
+    assert wakeups.pauses == [120.0, 240.0, 60.0, 60.0]
+
+
+@pytest.mark.parametrize(
+    ("reason", "hurried"),
+    [
+        pytest.param(Wakeup.TIMER, 1, id="the-timer-lets-remotes-rest"),
+        pytest.param(Wakeup.NOW, 2, id="now-asks-them-at-once"),
+        pytest.param(Wakeup.FOLDER, 2, id="a-changed-folder-too"),
+    ],
+)
+def test_who_wakes_the_service_by_hand_does_not_wait_for_resting_remotes(reason: Wakeup, hurried: int) -> None:
+    passes = Passes()
+    serve(passes.work, Scripted({reason}, {Wakeup.STOP}), lambda: 0.5)
+
+    assert passes.hurried == hurried
+
+
+def test_a_reload_builds_the_work_anew() -> None:
+    first, second = Passes(), Passes()
+    works = [first.work(), second.work()]
+    serve(lambda: works.pop(0), Scripted({Wakeup.RELOAD}, {Wakeup.STOP}), lambda: 0.5)
+
+    assert (first.ran, second.ran) == (1, 1)
+
+
+def test_a_reload_that_cannot_be_used_keeps_what_there_is() -> None:
+    passes = Passes()
+    tries = iter([passes.work(), None])
+
+    def build() -> Work:
+        work = next(tries)
+        if work is None:
+            raise UnusableSettingsError("reconciler.yaml:1: poll_second: unknown setting")
+        return work
+
+    serve(build, Scripted({Wakeup.RELOAD}, {Wakeup.STOP}), lambda: 0.5)
+
+    assert passes.ran == 2
+
+
+def test_a_mistake_of_ours_is_not_swallowed() -> None:
+    with pytest.raises(ZeroDivisionError):
+        serve(Passes(ZeroDivisionError()).work, Scripted(), lambda: 0.5)
+
+
+@pytest.mark.parametrize(
+    ("number", "reason", "stops"),
+    [
+        pytest.param(signal.SIGTERM, Wakeup.STOP, [signal.SIGTERM], id="term-stops"),
+        pytest.param(signal.SIGINT, Wakeup.STOP, [signal.SIGINT], id="int-stops"),
+        pytest.param(signal.SIGHUP, Wakeup.RELOAD, [], id="hup-reloads"),
+        pytest.param(signal.SIGUSR1, Wakeup.NOW, [], id="usr1-reconciles-now"),
+    ],
+)
+def test_signals_become_wakeups(number: signal.Signals, reason: Wakeup, stops: list[int]) -> None:
+    wakeups = Wakeups()
+    with signals_as(wakeups) as stopped_by:
+        os.kill(os.getpid(), number)
+        reasons = wakeups.wait(20)
+
+    assert (reasons, stopped_by) == ({reason}, stops)
+
+
+def test_handlers_are_put_back() -> None:
+    before = signal.getsignal(signal.SIGUSR1)
+    with signals_as(Wakeups()):
+        pass
+
+    assert signal.getsignal(signal.SIGUSR1) is before

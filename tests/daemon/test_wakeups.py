@@ -1,0 +1,67 @@
+"""What wakes the service: reasons gather while nobody waits, and any number of them is one."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from reconciler.daemon.wakeups import Wakeup, Wakeups, watching
+
+PATIENCE = 20.0
+
+
+@pytest.mark.parametrize(
+    ("reasons", "expected"),
+    [
+        pytest.param([], {Wakeup.TIMER}, id="nobody-woke-so-the-time-passed"),
+        pytest.param([Wakeup.NOW], {Wakeup.NOW}, id="one-reason"),
+        pytest.param([Wakeup.NOW, Wakeup.NOW], {Wakeup.NOW}, id="the-same-reason-twice-is-one"),
+        pytest.param([Wakeup.NOW, Wakeup.STOP], {Wakeup.NOW, Wakeup.STOP}, id="different-reasons-are-all-told"),
+    ],
+)
+def test_wait_returns_what_came_since_the_last_wait(reasons: list[Wakeup], expected: set[Wakeup]) -> None:
+    wakeups = Wakeups()
+    for reason in reasons:
+        wakeups.wake(reason)
+
+    assert wakeups.wait(0) == expected
+
+
+def test_a_reason_is_told_once() -> None:
+    wakeups = Wakeups()
+    wakeups.wake(Wakeup.NOW)
+    wakeups.wait(0)
+
+    assert wakeups.wait(0) == {Wakeup.TIMER}
+
+
+def test_a_wake_from_another_thread_ends_the_wait() -> None:
+    wakeups = Wakeups()
+    thread = threading.Thread(target=wakeups.wake, args=(Wakeup.STOP,))
+    thread.start()
+
+    assert wakeups.wait(PATIENCE) == {Wakeup.STOP}
+    thread.join()
+
+
+def test_a_changed_file_of_a_watched_folder_wakes(tmp_path: Path) -> None:
+    wakeups = Wakeups()
+    with watching([tmp_path], wakeups):
+        reasons: frozenset[Wakeup] = frozenset({Wakeup.TIMER})
+        for attempt in range(100):
+            # the watcher needs a moment to look at the folder first
+            (tmp_path / "regions.yaml").write_text(f"attempt: {attempt}\n")
+            reasons = wakeups.wait(PATIENCE / 100)
+            if Wakeup.FOLDER in reasons:
+                break
+
+    assert reasons == {Wakeup.FOLDER}
+
+
+def test_without_folders_nothing_is_watched() -> None:
+    before = threading.active_count()
+
+    with watching([], Wakeups()):
+        assert threading.active_count() == before
