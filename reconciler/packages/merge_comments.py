@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from reconciler.krm.findings import Finding, Severity, Where
-from reconciler.krm.yaml import Document, YamlFile
+from reconciler.krm.yaml import Document, YamlError
 from reconciler.packages.kptfile import Profile
 from reconciler.packages.package import Package, PackageResource
-from reconciler.packages.parsing import parse_cached
+from reconciler.packages.parsing import Unparsable, parse_cached
 from reconciler.packages.resource import UPSTREAM_IDENTIFIER
 from reconciler.snapshot.files import FileTree
 
@@ -26,11 +28,11 @@ def with_merge_comments(files: FileTree, profile: Profile = "safe") -> tuple[Fil
     for path in package.krm_files():
         if not path.endswith((".yaml", ".yml")):
             continue
-        parsed = parse_cached(files[path].data)
-        if not isinstance(parsed, YamlFile):
-            findings.append(_left_alone(path, parsed.message, parsed.line))
-            continue
-        changes[path] = _with_comments(parsed, profile).to_bytes()
+        commented = _commented(files[path].data, profile)
+        if isinstance(commented, Unparsable):
+            findings.append(_left_alone(path, commented))
+        else:
+            changes[path] = commented
     return files.with_files({path: data for path, data in changes.items() if data != files[path].data}), tuple(findings)
 
 
@@ -43,12 +45,17 @@ def merge_identity(document: Document) -> tuple[str, str] | None:
     return namespace, name
 
 
-def _with_comments(source: YamlFile, profile: Profile) -> YamlFile:
+@lru_cache(maxsize=2048)
+def _commented(content: bytes, profile: Profile) -> bytes | Unparsable:
+    # one upstream package is cloned for many clusters, with the same comments everywhere
+    source = parse_cached(content)
+    if isinstance(source, Unparsable):
+        return source
     for index, document in enumerate(source.documents):
         changed = _with_comment(document, profile)
         if changed is not document:
             source = source.replace(index, changed)
-    return source
+    return source.to_bytes()
 
 
 def _with_comment(document: Document, profile: Profile) -> Document:
@@ -57,8 +64,15 @@ def _with_comment(document: Document, profile: Profile) -> Document:
         return document
     # a comment of somebody else on that line stays, so there is no room for ours
     if document.comment(_METADATA) is None:
-        document = document.with_comment(_METADATA, f"{MERGE_COMMENT}{resource.namespace}/{resource.name}")
+        document = _with_line_comment(document, f"{MERGE_COMMENT}{resource.namespace}/{resource.name}")
     return _with_identifier(document, resource) if profile == "compat" else document
+
+
+def _with_line_comment(document: Document, comment: str) -> Document:
+    try:
+        return document.with_comment(_METADATA, comment)
+    except YamlError:
+        return document  # best effort: an alias, or a mapping that shares its line, has no place for a comment
 
 
 def _with_identifier(document: Document, resource: PackageResource) -> Document:
@@ -71,6 +85,6 @@ def _with_identifier(document: Document, resource: PackageResource) -> Document:
     return document.with_data({**document.data, "metadata": metadata})
 
 
-def _left_alone(path: str, message: str, line: int) -> Finding:
-    text = f"no merge comments were written, since the file does not parse: {message}"
-    return Finding("MergeCommentsSkipped", text, Where(path, line), Severity.WARNING)
+def _left_alone(path: str, reason: Unparsable) -> Finding:
+    text = f"no merge comments were written, since the file does not parse: {reason.message}"
+    return Finding("MergeCommentsSkipped", text, Where(path, reason.line), Severity.WARNING)

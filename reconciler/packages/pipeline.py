@@ -140,6 +140,7 @@ class _Run:
         self._profile = profile
         self._items = {number: _item(number, resource) for number, resource in enumerate(package.resources)}
         self._next = len(self._items)
+        self._read = {resource.file for resource in package.resources}
         self.steps: list[Step] = []
 
     def package(self, path: str) -> None:
@@ -221,7 +222,8 @@ class _Run:
         for item in items:
             if (item.file, item.index) in seen:
                 return f'resource at path "{item.path}" and index "{item.index}" already exists'
-            if fault := self._place_fault(item):
+            # where something was read, something may stand
+            if item.file not in self._read and (fault := self._place_fault(item)):
                 return fault
             seen.add((item.file, item.index))
         return ""

@@ -7,7 +7,7 @@ from typing import Any
 
 import re2
 
-from reconciler.krm.yaml import Path
+from reconciler.krm.yaml import Path, YamlError
 from reconciler.packages.functions.function import (
     Config,
     FunctionContext,
@@ -54,9 +54,16 @@ def _set_fields(item: Item, setters: Mapping[str, str]) -> tuple[Item, list[Resu
     for path, _, comment in marked:
         # a list that becomes empty, or stops being so, may carry its comment at another place
         if changed is not item and changed.document.comment(path) != comment:
-            changed = changed.with_comment(path, comment)
+            changed = _commented(changed, path, comment)
     said = [(path, f"set field value to {quoted(text)}") for (path, _, _), text in zip(marked, texts, strict=True)]
     return changed, [changed.result(message, "info", path) for path, message in said]
+
+
+def _commented(item: Item, path: Path, comment: str) -> Item:
+    try:
+        return item.with_comment(path, comment)
+    except YamlError as error:
+        raise _SetterError(error.message) from error
 
 
 def _marked(item: Item, setters: Mapping[str, str]) -> Iterator[tuple[Path, str, str]]:

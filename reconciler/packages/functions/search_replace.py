@@ -8,7 +8,7 @@ from typing import Any
 
 import re2
 
-from reconciler.krm.yaml import Path
+from reconciler.krm.yaml import Path, YamlError
 from reconciler.packages.functions.function import (
     Config,
     FunctionContext,
@@ -169,17 +169,24 @@ def _fields(value: Any, path: Path, search: _Search) -> Iterator[tuple[Path, str
         yield from [(path, text)] if search.matches(path, text) else []
 
 
+def _commented(item: Item, path: Path, comment: str) -> Item:
+    try:
+        return item.with_comment(path, comment)
+    except YamlError as error:
+        raise _SearchError(error.message) from error
+
+
 def _put(item: Item, path: Path, text: str | None, search: _Search) -> tuple[Item, str]:
     """Return the item with the value and the comment put, and what the field shows then."""
     if text is None:
         comment = f"# {search.put_comment}"
         shown = ", ".join(scalar_text(value) or "" for value in value_at(item.data, path))
-        return item.with_comment(path, comment), f"[{shown}]"
+        return _commented(item, path, comment), f"[{shown}]"
     shown = text
     if search.put_value:
         shown = search.filled(search.put_value, text)
         item = item.with_values([(path, retyped(shown, item.document, path))])
     if search.put_comment:
         comment = f"# {search.filled(search.put_comment, text)}"
-        item, shown = item.with_comment(path, comment), f"{shown} {comment}"
+        item, shown = _commented(item, path, comment), f"{shown} {comment}"
     return item, shown

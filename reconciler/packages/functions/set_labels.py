@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from reconciler.krm.yaml import Path
 from reconciler.packages.functions.fieldspec import FieldSpec
@@ -103,12 +104,16 @@ def _labels(config: Config | None) -> dict[str, str] | str | None:
 def _places(item: Item, context: FunctionContext) -> Iterator[tuple[Path, bool]]:
     """Yield the paths of label mappings, and whether labels are created there."""
     follows_affinity = context.profile == "safe" or context.version < _PER_KEY
-    for rule in _RULES + (_AFFINITY_RULES if follows_affinity else ()):
-        if rule.kinds and not any(FieldSpec("", kind, group).applies(item) for group, kind in rule.kinds):
-            continue
+    for rule in _rules_of(item.group, item.kind, follows_affinity):
         create = rule.create and not _invents_selector(item, rule, context)
         for container in FieldSpec(rule.container).targets(item) if rule.container else ((),):
             yield (*container, *rule.labels), create
+
+
+@lru_cache(maxsize=1024)
+def _rules_of(group: str, kind: str, follows_affinity: bool) -> tuple[_Rule, ...]:
+    rules = _RULES + (_AFFINITY_RULES if follows_affinity else ())
+    return tuple(rule for rule in rules if not rule.kinds or {(group, kind), (None, kind)} & {*rule.kinds})
 
 
 def _invents_selector(item: Item, rule: _Rule, context: FunctionContext) -> bool:

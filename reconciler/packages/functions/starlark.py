@@ -8,8 +8,16 @@ from typing import Any
 
 import starlark as interpreter
 
-from reconciler.packages.functions.function import Config, FunctionContext, Item, Output, failure, scalar_text
+from reconciler.packages.functions.function import (
+    Config,
+    FunctionContext,
+    Item,
+    Output,
+    failure,
+    scalar_text,
+)
 from reconciler.packages.functions.starlark_modules import dialect, language, load_module
+from reconciler.packages.functions.starlark_nesting import nesting_fault
 from reconciler.packages.functions.wire import resource_list, returned_items, returned_results
 
 # the interpreter asks once per thousand loop turns or calls: a script may take ten million of them, on every machine
@@ -36,6 +44,8 @@ def run_starlark(items: Sequence[Item], config: Config | None, context: Function
     source = _source(config)
     if source is None:
         return failure(items, "the configuration must be a StarlarkRun with `source` or a ConfigMap with `data.source`")
+    if fault := nesting_fault(source):
+        return failure(items, fault)
     log: list[str] = []
     try:
         returned = _run(_name(config), source, resource_list(items, config), log.append)

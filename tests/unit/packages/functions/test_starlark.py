@@ -108,6 +108,15 @@ def test_what_scripts_can_do(source: str, expected: object) -> None:
         pytest.param('load("re.star", "re")\nre.findall("(", "a")', "regular expression", id="bad-regex"),
         pytest.param('ctx.resource_list["items"] = 3', "items are mappings", id="no-list"),
         pytest.param('ctx.resource_list["items"].append(lambda: 1)', "serialize", id="no-data"),
+        pytest.param('ctx.resource_list["items"][0]["x"] = {1: 2}', "keys of returned mappings", id="number-as-key"),
+        pytest.param(
+            "def f():\n  x = []\n  for i in range(500):\n    x = [x]\n  return x\n"
+            'ctx.resource_list["items"][0]["x"] = f()',
+            "must not have more than 100 levels",
+            id="deep-data",
+        ),
+        pytest.param('ctx.resource_list["items"][0]["x"] = ctx.resource_list', "Cycle", id="cycle"),
+        pytest.param("x = " + "[" * 20000, "more than 500 parts", id="deep-script"),
     ],
 )
 def test_failures(source: str, message: str) -> None:

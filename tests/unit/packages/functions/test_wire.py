@@ -59,6 +59,20 @@ def test_a_copy_is_new() -> None:
 
 
 @pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        pytest.param({"items": 1}, "items are mappings", id="no-list"),
+        pytest.param({"items": [1]}, "items are mappings", id="no-mapping"),
+        pytest.param(None, "items are mappings", id="nothing"),
+        pytest.param({"items": [{"a": float("nan")}]}, "must be finite", id="nan"),
+        pytest.param({"items": [{"a": [{1: 2}]}]}, "must be strings", id="number-as-key"),
+    ],
+)
+def test_what_cannot_be_written(returned: Any, message: str) -> None:
+    assert message in str(returned_items([], returned))
+
+
+@pytest.mark.parametrize(
     ("results", "expected"),
     [
         pytest.param(None, (), id="none"),

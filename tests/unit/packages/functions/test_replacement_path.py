@@ -1,0 +1,75 @@
+"""Field paths of replacements: how they are read and where they lead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.packages.functions.replacement_path import Match, Name, PathError, find, parse_path
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("a.b", (Name("a"), Name("b")), id="dots"),
+        pytest.param(r"a\.b.c", (Name("a.b"), Name("c")), id="escaped-dot"),
+        pytest.param("a.[b.c/d]", (Name("a"), Name("b.c/d")), id="bracketed-key"),
+        pytest.param("a.[k=v.w].c", (Name("a"), Match("k", "v.w"), Name("c")), id="element"),
+        pytest.param("a.[=v]", (Name("a"), Match("", "v")), id="scalar-element"),
+        pytest.param("a.[k=x]y].b", (Name("a"), Match("k", "x]y"), Name("b")), id="bracket-in-a-value"),
+        pytest.param("a.-", (Name("a"), Name("-")), id="last"),
+    ],
+)
+def test_parse_path(text: str, expected: tuple[Any, ...]) -> None:
+    assert parse_path(text) == expected
+
+
+def test_an_empty_path_is_refused() -> None:
+    with pytest.raises(PathError):
+        parse_path("")
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        pytest.param("l.[k=a].v", [1], id="first"),
+        pytest.param("l.*.v", [1, 2], id="every"),
+        pytest.param("l.1.k", ["ab"], id="index"),
+        pytest.param("l.7.k", [], id="no-such-index"),
+        pytest.param("s.[=y]", ["y"], id="scalar-element"),
+        pytest.param("m.x", [None], id="null"),
+        pytest.param("m.no.deeper", [], id="absent"),
+        pytest.param("t.x", [], id="through-a-scalar"),
+    ],
+)
+def test_find(path: str, expected: list[Any]) -> None:
+    data = {"l": [{"k": "a", "v": 1}, {"k": "ab", "v": 2}], "s": ["x", "y"], "m": {"x": None}, "t": "text"}
+
+    assert [reference.read() for reference in find(data, parse_path(path))] == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        pytest.param("a.b", {"a": {"b": 1}}, id="mappings"),
+        pytest.param("a.[k=v].b", {"a": [{"k": "v", "b": 1}]}, id="element"),
+        pytest.param("a.-", {"a": [1]}, id="appended"),
+        pytest.param("l.1", {"l": [0, 1]}, id="index-behind-the-end"),
+    ],
+)
+def test_create(path: str, expected: dict[str, Any]) -> None:
+    data: dict[str, Any] = {"l": [0]} if path.startswith("l") else {}
+
+    for reference in find(data, parse_path(path), create=True):
+        reference.write(1)
+
+    assert data == expected
+
+
+def test_regular_expressions_match_anywhere() -> None:
+    data = {"l": [{"k": "app"}, {"k": "app-2"}]}
+
+    assert len(find(data, parse_path("l.[k=app].k"), matching="regex")) == 2
+    with pytest.raises(PathError):
+        find(data, parse_path("l.[k=(].k"), matching="regex")

@@ -1,0 +1,318 @@
+"""Rendering: order, selection, configuration, checks, failures, and what is written back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+import yaml
+
+from reconciler.packages.functions.function import Config, Function, FunctionContext, Item, Output, Result
+from reconciler.packages.functions.registry import BUILTIN, Found
+from reconciler.packages.kptfile import FunctionSpec
+from reconciler.packages.pipeline import RenderFailure, RenderResult, render
+from tests.unit.packages.builders import KPTFILE, texts, tree
+
+SERVICE = "# header\napiVersion: v1\nkind: Service\nmetadata:\n  name:   {name}   # who\n\nspec: {{}}\n"
+Calls = list[tuple[str, list[str], Any]]
+
+
+def kptfile(*mutators: Mapping[str, Any], validators: Sequence[Mapping[str, Any]] = (), **metadata: Any) -> str:
+    pipeline = {"mutators": list(mutators), "validators": list(validators)}
+    data = {
+        "apiVersion": "kpt.dev/v1",
+        "kind": "Kptfile",
+        "metadata": {"name": "app", **metadata},
+        "pipeline": pipeline,
+    }
+    return yaml.safe_dump(data, sort_keys=False)
+
+
+def script(source: str) -> dict[str, Any]:
+    return {"image": "starlark:v0.5", "configMap": {"source": source}}
+
+
+class Recorder:
+    """Functions that keep the promise of the registry and remember what they were given."""
+
+    def __init__(self, **functions: Function) -> None:
+        self.functions = functions
+        self.calls: Calls = []
+
+    def find(self, spec: FunctionSpec) -> Found | None:
+        def call(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
+            given = (config or {}).get("data")
+            self.calls.append((f"{context.package or '.'}:{spec.image}", [item.file for item in items], given))
+            function = self.functions.get(spec.image)
+            return function(items, config, context) if function else Output(tuple(items))
+
+        return Found(call, (1, 0, 0))
+
+
+NESTED = {
+    "r.yaml": SERVICE.format(name="r"),
+    "db/Kptfile": kptfile({"image": "d"}),
+    "db/d.yaml": SERVICE.format(name="d"),
+    "web/Kptfile": kptfile({"image": "w"}),
+    "web/cache/Kptfile": kptfile({"image": "c"}),
+    "web/cache/c.yaml": SERVICE.format(name="c"),
+}
+
+
+@pytest.mark.parametrize(
+    ("annotations", "expected"),
+    [
+        pytest.param({}, ["db:d", "web/cache:c", "web:w", ".:r1", ".:r2", ".:v"], id="children-first"),
+        pytest.param(
+            {"annotations": {"kpt.dev/bfs-rendering": "true"}},
+            [".:r1", ".:r2", ".:v", "db:d", "web:w", "web/cache:c"],
+            id="breadth-first",
+        ),
+    ],
+)
+def test_order_and_scope(annotations: dict[str, Any], expected: list[str]) -> None:
+    functions = Recorder()
+    root = kptfile({"image": "r1"}, {"image": "r2"}, validators=[{"image": "v"}], **annotations)
+
+    render(tree({"Kptfile": root, **NESTED}), functions)
+
+    assert [name for name, _, _ in functions.calls] == expected
+    seen = {name: files for name, files, _ in functions.calls}
+    assert seen["web:w"] == ["web/Kptfile", "web/cache/Kptfile", "web/cache/c.yaml"]
+    assert seen[".:r1"][:2] == ["Kptfile", "r.yaml"]
+    assert len(seen[".:r1"]) == 7
+
+
+@pytest.mark.parametrize(
+    ("selection", "expected"),
+    [
+        pytest.param({}, ["Kptfile", "a.yaml", "b.yaml"], id="all"),
+        pytest.param({"selectors": [{"kind": "Service"}]}, ["a.yaml", "b.yaml"], id="kind"),
+        pytest.param({"selectors": [{"name": "a"}, {"kind": "Service", "name": "a"}]}, ["a.yaml"], id="each-once"),
+        pytest.param({"selectors": [{"name": "a", "kind": "Kptfile"}]}, [], id="fields-are-anded"),
+        pytest.param({"exclude": [{"kind": "Kptfile"}]}, ["a.yaml", "b.yaml"], id="exclude"),
+        pytest.param({"exclude": [{}]}, ["Kptfile", "a.yaml", "b.yaml"], id="an-empty-exclude-is-none"),
+        pytest.param({"selectors": [{"kind": "Service"}], "exclude": [{"name": "a"}]}, ["b.yaml"], id="both"),
+        pytest.param({"selectors": [{"apiVersion": "v1"}]}, ["a.yaml", "b.yaml"], id="apiVersion"),
+        pytest.param({"selectors": [{"labels": {"app": "x"}}]}, [], id="labels"),
+    ],
+)
+def test_selection(selection: dict[str, Any], expected: list[str]) -> None:
+    functions = Recorder()
+    files = {"Kptfile": kptfile({"image": "f", **selection}), "a.yaml": SERVICE.format(name="a")}
+
+    render(tree({**files, "b.yaml": SERVICE.format(name="b")}), functions)
+
+    assert functions.calls[0][1] == expected
+
+
+def test_configuration_is_the_version_of_the_moment() -> None:
+    def change(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
+        return Output(tuple(i.with_values([(("data", "v"), "new")]) if i.path == "c.yaml" else i for i in items))
+
+    functions = Recorder(f=change)
+    root = kptfile({"image": "f", "configPath": "c.yaml"}, {"image": "g", "configPath": "./c.yaml"}, {"image": "h"})
+    config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {v: old}\n"
+
+    render(tree({"Kptfile": root, "c.yaml": config}), functions)
+
+    assert [given for _, _, given in functions.calls] == [{"v": "old"}, {"v": "new"}, None]
+
+
+def test_validators_change_nothing() -> None:
+    def drop(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
+        return Output(())
+
+    files = tree({"Kptfile": kptfile(validators=[{"image": "v"}]), "a.yaml": SERVICE.format(name="a")})
+
+    assert render(files, Recorder(v=drop)) == RenderResult(files, render(files, Recorder(v=drop)).steps)
+
+
+def test_only_touched_documents_change() -> None:
+    two = SERVICE.format(name="a") + "---\n" + SERVICE.format(name="b")
+    change = 'for r in ctx.resource_list["items"]:\n  if r["metadata"]["name"] == "b":\n    r["spec"] = {"x": 1}\n'
+    files = tree(
+        {"Kptfile": kptfile(script(change)), "two.yaml": two, "t.txt": "x\r\n", "c.yaml": SERVICE.format(name="c")}
+    )
+
+    result = render(files)
+
+    before, after = texts(files), texts(result.files)
+    assert {path for path in after if after[path] != before[path]} == {"two.yaml"}
+    assert after["two.yaml"].startswith(SERVICE.format(name="a") + "---\n# header\n")
+    assert "  name:   b   # who\n" in after["two.yaml"]
+    assert render(result.files).files == result.files
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        pytest.param(
+            'items = ctx.resource_list["items"]\nctx.resource_list["items"] = [i for i in items if i["kind"] == "Kptfile"]',
+            {"Kptfile"},
+            id="a-file-without-resources-goes",
+        ),
+        pytest.param(
+            'pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "n"}}\n'
+            'ctx.resource_list["items"].append(pod)',
+            {"Kptfile", "two.yaml", "n/pod_p.yaml"},
+            id="a-new-resource-gets-a-place",
+        ),
+        pytest.param(
+            'for i in ctx.resource_list["items"]:\n  if i["metadata"]["name"] == "b":\n'
+            '    i["metadata"]["annotations"]["internal.config.kubernetes.io/path"] = "x/b.yaml"\n',
+            {"Kptfile", "two.yaml", "x/b.yaml"},
+            id="a-resource-moves",
+        ),
+    ],
+)
+def test_files_come_and_go(source: str, expected: set[str]) -> None:
+    two = SERVICE.format(name="a") + "---\n" + SERVICE.format(name="b")
+
+    result = render(tree({"Kptfile": kptfile(script(source)), "two.yaml": two}))
+
+    assert result.failure is None
+    assert set(result.files) == expected
+    if "x/b.yaml" in expected:
+        assert texts(result.files)["two.yaml"] == SERVICE.format(name="a")
+        assert texts(result.files)["x/b.yaml"] == SERVICE.format(name="b")
+
+
+def test_json_stays_json() -> None:
+    text = '{\n    "apiVersion": "v1",\n    "kind": "A",\n    "metadata": {\n        "name": "ü"\n    }\n}'
+    same = '{"apiVersion":"v1","kind":"A",\n"metadata":{"name":"x","labels":{"a":"b"}}}'
+    root = kptfile({"image": "set-labels:v0.2", "configMap": {"a": "b"}})
+
+    after = texts(render(tree({"Kptfile": root, "a.json": text, "same.json": same})).files)
+
+    assert after["a.json"] == text.replace('"ü"', '"ü",\n        "labels": {\n            "a": "b"\n        }')
+    assert after["same.json"] == same
+
+
+def generator(path: str) -> dict[str, Any]:
+    metadata = {"name": "n", "annotations": {"internal.config.kubernetes.io/path": path}}
+    return script(
+        f'ctx.resource_list["items"].append({json.dumps({"apiVersion": "v1", "kind": "A", "metadata": metadata})})'
+    )
+
+
+@pytest.mark.parametrize(
+    ("mutator", "kind", "message"),
+    [
+        pytest.param(script('fail("no")'), "failed", "fail: no", id="function-fails"),
+        pytest.param({"image": "set-namespace"}, "failed", "FunctionConfig is missing", id="error-result-with-exit-0"),
+        pytest.param(
+            {"image": "docker.io/x/y:v1"}, "unavailable", '"docker.io/x/y:v1" of package "."', id="unknown-image"
+        ),
+        pytest.param({"exec": "sed"}, "unavailable", '"sed" of package "."', id="exec"),
+        pytest.param({"image": "a", "configPath": "no.yaml"}, "invalid", "which does not exist", id="no-config-file"),
+        pytest.param(
+            {"image": "a", "configPath": "sub/c.yaml"},
+            "invalid",
+            "belongs to a subpackage",
+            id="config-of-a-subpackage",
+        ),
+        pytest.param(
+            {"image": "a", "configPath": "two.yaml"}, "invalid", "more than one config, got 2", id="two-configs"
+        ),
+        pytest.param({"image": "a", "exec": "b"}, "invalid", "exactly one of image and exec", id="invalid-kptfile"),
+        pytest.param(generator("../x.yaml"), "failed", "outside of package", id="path-escapes"),
+        pytest.param(generator("a/.git/x.yaml"), "failed", "ordinary file name", id="path-into-git"),
+        pytest.param(generator("readme.md"), "failed", "must not take the place", id="path-of-another-file"),
+        pytest.param(generator("sub"), "failed", "must not take the place", id="path-of-a-folder"),
+        pytest.param(generator("two.yaml/x.yaml"), "failed", "must not take the place", id="path-below-a-file"),
+        pytest.param(
+            script('ctx.resource_list["items"].append({"kind": "A"})'),
+            "failed",
+            "resource must have `apiVersion`",
+            id="no-krm",
+        ),
+    ],
+)
+def test_failures_leave_the_files(mutator: dict[str, Any], kind: str, message: str) -> None:
+    two = SERVICE.format(name="a") + "---\n" + SERVICE.format(name="b")
+    others = {"two.yaml": two, "readme.md": "x", "sub/Kptfile": KPTFILE, "sub/c.yaml": SERVICE.format(name="c")}
+    label = {"image": "set-labels:v0.2", "configMap": {"a": "b"}}
+    files = tree({"Kptfile": kptfile(label, mutator), **others})
+
+    result = render(files)
+
+    assert result.failure is not None
+    assert (result.failure.kind, message in result.failure.message) == (kind, True), result.failure
+    assert result.files == files
+
+
+@pytest.mark.parametrize(
+    ("files", "file", "line"),
+    [
+        pytest.param({"Kptfile": KPTFILE, "bad.yaml": "a: [\n"}, "bad.yaml", 2, id="yaml"),
+        pytest.param({"Kptfile": "a: [\n"}, "Kptfile", 2, id="kptfile"),
+        pytest.param({"a.yaml": "a: 1\n"}, "Kptfile", 0, id="no-kptfile"),
+        pytest.param({"Kptfile": KPTFILE, "sub/Kptfile": "kind: Other\n"}, "sub/Kptfile", 1, id="subpackage"),
+    ],
+)
+def test_input_that_cannot_be_read(files: dict[str, str], file: str, line: int) -> None:
+    result = render(tree(files))
+
+    assert result.failure == RenderFailure("invalid", "", "", result.findings[0].message)
+    assert [(finding.where.file, abs(finding.where.line - line) <= 1) for finding in result.findings] == [(file, True)]
+
+
+def test_an_empty_pipeline_still_wants_krm() -> None:
+    result = render(tree({"Kptfile": KPTFILE, "a.yaml": "a: 1\n"}))
+
+    message = "input resource list must contain only KRM resources: a.yaml: resource must have `apiVersion`"
+    assert result.failure == RenderFailure("invalid", "", "", message)
+
+
+def test_kustomizations_and_hidden_files_are_let_be() -> None:
+    files = tree(
+        {"Kptfile": KPTFILE, "kustomization.yaml": "resources: []\n", ".krmignore": "v.yaml\n", "v.yaml": "a: 1\n"}
+    )
+
+    assert render(files) == RenderResult(files)
+
+
+def test_steps_as_data() -> None:
+    def speak(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
+        return Output(tuple(items), (Result("hello"),), log="printed")
+
+    result = render(
+        tree(
+            {
+                "Kptfile": kptfile({"image": "f", "name": "n"}),
+            }
+        ),
+        Recorder(f=speak),
+    )
+
+    assert [step.as_data() for step in result.steps] == [
+        {
+            "package": ".",
+            "stage": "mutator",
+            "name": "n",
+            "image": "f",
+            "exitCode": 0,
+            "results": [{"message": "hello", "severity": "info"}],
+            "stderr": "printed",
+        }
+    ]
+
+
+def test_a_guessed_version_is_told() -> None:
+    files = tree({"Kptfile": kptfile({"image": "set-labels:v7", "configMap": {"a": "b"}})})
+
+    assert render(files, BUILTIN).steps[0].results[0].severity == "warning"
+
+
+@pytest.mark.parametrize(
+    ("profile", "changed"), [pytest.param("safe", False, id="safe"), pytest.param("compat", True, id="compat")]
+)
+def test_saving_on_failure_is_upstreams_way(profile: Any, changed: bool) -> None:
+    label = {"image": "set-labels:v0.2", "configMap": {"a": "b"}}
+    root = kptfile(label, script('fail("no")'), annotations={"kpt.dev/save-on-render-failure": "true"})
+    files = tree({"Kptfile": root, "a.yaml": SERVICE.format(name="a")})
+
+    assert (render(files, profile=profile).files != files) is changed
