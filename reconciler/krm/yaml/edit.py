@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from reconciler.krm.yaml.align import Pair, align
 from reconciler.krm.yaml.comments import key_name
-from reconciler.krm.yaml.emit import entry_lines, flow_text, item_lines, value_lines
+from reconciler.krm.yaml.emit import DEFAULT_STYLE, Style, entry_lines, flow_text, item_lines, value_lines
 from reconciler.krm.yaml.flow import FlowItems
 from reconciler.krm.yaml.layout import REST, Layout
 from reconciler.krm.yaml.nodes import TAG_PREFIX, AliasNode, MapNode, Node, ScalarNode, SeqNode, is_block, is_merge
@@ -60,12 +61,17 @@ class _Editor:
         self.source = layout.text
         self.has_aliases = has_aliases
         self.json = is_json(root)
-        self.style = find_style(layout, root)
+        self.root = root
         self.splices = Splices(layout.text)
         self.rows = Rows(layout, self.splices)
         self.flow = FlowItems(layout, self.splices)
         # what the anchored nodes that stay will mean, by their id: aliases follow only if that is what they should mean
         self.now: dict[int, Any] = {}
+
+    @cached_property
+    def style(self) -> Style:
+        """How the document indents; most edits never ask."""
+        return find_style(self.layout, self.root)
 
     def edit(self, node: Node, new: Any, slot: Slot) -> None:
         """Make `node` mean `new`."""
@@ -73,7 +79,7 @@ class _Editor:
             if not same(self.now.get(id(node.target), _MISSING), new):
                 self._replace(node, new, slot)
             return
-        if not self.has_aliases and same(node.data, new):
+        if not self._differs(node, new):
             return
         if isinstance(node, MapNode) and isinstance(new, dict) and new and node.children:
             self._edit_map(node, new, slot)
@@ -84,6 +90,10 @@ class _Editor:
         if node.anchor is not None:
             self.now[id(node)] = new
 
+    def _differs(self, node: Node, new: Any) -> bool:
+        # where there are aliases, equal data may still have to change: its anchor may mean something else by now
+        return self.has_aliases or not same(node.data, new)
+
     # whole values
 
     def _replace(self, node: Node, new: Any, slot: Slot) -> None:
@@ -92,7 +102,8 @@ class _Editor:
         if self.json or slot.kind in ("flow", "bare"):
             self._replace_on_the_spot(node, new, self._flow_text(new, node), bare=slot.kind == "bare")
             return
-        head, body = value_lines(new, self.style, node.style if isinstance(node, ScalarNode) else "")
+        style = self.style if isinstance(new, dict | list) else DEFAULT_STYLE
+        head, body = value_lines(new, style, node.style if isinstance(node, ScalarNode) else "")
         if slot.kind == "root":
             self._replace_root(node, head, body)
         elif body or is_block(node) or _is_block_scalar(node):
@@ -113,7 +124,7 @@ class _Editor:
         self.splices.add(start, node.end, ("" if not bare else ":") + (" " if needs_blank else "") + text)
 
     def _replaced_start(self, node: Node, new: Any) -> int:
-        """Return where the replaced text begins: anchors stay, and tags that say nothing about `new` (kpt keeps them)."""
+        """Return where the replaced text begins: anchors stay, and foreign tags that may stand before `new`."""
         if isinstance(node, AliasNode) or (node.anchor is None and node.tag is None):
             return node.start
         if node.tag is None or (_is_foreign(node.tag) and isinstance(new, str | dict | list)):
@@ -174,9 +185,12 @@ class _Editor:
         column = self.layout.column(entries[0][0].start)
         for (key, value), name, keep in zip(entries, names, kept, strict=True):
             if keep and name is not None:
-                self.edit(value, new[name], self._value_slot(node, key, value, column))
+                if self._differs(value, new[name]):
+                    self.edit(value, new[name], self._value_slot(node, key, value, column))
                 self.now[id(key)] = key.data
         added = self._added(node, new, names, kept)
+        if all(kept) and not added:
+            return
         if node.flow:
             self._change_flow_entries(node, new, kept, added)
         else:
@@ -271,17 +285,23 @@ class _Editor:
             else:
                 self.flow.insert_after(spans[index], texts)
 
-    def _edit_block_seq(self, node: SeqNode, new: list[Any], pairs: list[Pair], kept: list[bool]) -> None:
-        behind = [self.layout.after_dash(node, index) for index in range(len(node.children))]
-        dashes = [after - 1 for after in behind if after is not None]
-        if len(dashes) < len(behind):
+    def _dash(self, node: SeqNode, index: int) -> int:
+        after = self.layout.after_dash(node, index)
+        if after is None:
             raise Declined("a dash that was not found")
-        column = self.layout.column(dashes[0])
+        return after - 1
+
+    def _edit_block_seq(self, node: SeqNode, new: list[Any], pairs: list[Pair], kept: list[bool]) -> None:
+        column = self.layout.column(self._dash(node, 0))
         for old, wanted in _both(pairs):
-            self.edit(node.children[old], new[wanted], Slot("seq", dashes[old] + 1, column))
-        spans = [(dash, self.layout.tail(child)) for dash, child in zip(dashes, node.children, strict=True)]
+            if self._differs(node.children[old], new[wanted]):
+                self.edit(node.children[old], new[wanted], Slot("seq", self._dash(node, old) + 1, column))
+        added = _added_items(pairs)
+        if all(kept) and not added:
+            return
+        spans = [(self._dash(node, index), self.layout.tail(child)) for index, child in enumerate(node.children)]
         self.rows.remove(spans, kept, column)
-        for index, wanted_items in _added_items(pairs):
+        for index, wanted_items in added:
             lines = [line for wanted in wanted_items for line in item_lines(new[wanted], self.style)]
             if index is None:
                 self.rows.insert_before(spans[kept.index(True)][0], lines, column)
