@@ -5,7 +5,7 @@ from __future__ import annotations
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.destination import Destination
 from reconciler.planning.outcome import Draft
-from reconciler.reporting.kptfile_changes import kptfile_lock
+from reconciler.reporting.kptfile_changes import kptfile_lock, short_ref
 from reconciler.reporting.values import one_line
 from reconciler.rules.variant import Owner
 from reconciler.snapshot.trace import ABSENT
@@ -16,11 +16,6 @@ _NEW = frozenset({"clone", "adopt"})
 def cause_words(draft: Draft, destination: Destination) -> tuple[str, ...]:
     """Return one phrase for each cause of the draft, in their order."""
     return tuple(one_line(_words(cause, draft, destination)) for cause in draft.causes)
-
-
-def short_ref(ref: str, directory: str) -> str:
-    """Return a ref as people speak of it: without the package's own path before the revision."""
-    return ref.removeprefix(f"{directory}/")
 
 
 def upstream_words(draft: Draft) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
-from reconciler.krm.yaml import YamlError, parse
+from reconciler.krm.yaml import parse
 from reconciler.planning.destination import Destination
 from reconciler.planning.outcome import Draft
 from reconciler.reporting.causes import cause_words, upstream_words
 from reconciler.reporting.changes import Changes
 from reconciler.reporting.gates import waiting_for
 from reconciler.reporting.inputs import inputs_digest
-from reconciler.reporting.sections import section
+from reconciler.reporting.standing import totals_words
 from reconciler.reporting.summary import SUMMARY
 from reconciler.reporting.values import one_line, shorten
 
@@ -37,10 +38,9 @@ def draft_message(draft: Draft, destination: Destination, config: str, changes: 
 
 
 def status_commit_message(files: Mapping[str, bytes]) -> str:
-    """Return the message of a commit of the status branch: its totals, told from the files alone."""
-    totals = _totals(files.get(SUMMARY, b""))
-    told = ", ".join(f"{number} {what}" for what, number in totals.items() if number)
-    return f"status: {told or 'nothing to report'}\n"
+    """Return the message of a commit of the status branch: the totals of `summary.yaml`, nothing of the pass."""
+    summary: Mapping[str, Any] = parse(files[SUMMARY]).documents[0].data
+    return f"status: {totals_words(summary['totals'])}\n"
 
 
 def state_message(destination: Destination) -> str:
@@ -86,11 +86,3 @@ def _trailers(draft: Draft, destination: Destination, config: str) -> Iterable[s
         "Inputs": inputs_digest(draft.record.trace),
     }
     return (f"Reconciler-{name}: {one_line(value)}" for name, value in trailers.items())
-
-
-def _totals(summary: bytes) -> Mapping[str, int]:
-    try:
-        documents = parse(summary).documents
-    except YamlError:
-        return {}
-    return section(documents[0].data, "totals") if documents and isinstance(documents[0].data, Mapping) else {}

@@ -36,11 +36,12 @@ class KptfileChange:
 
     def words(self) -> str:
         """Return the change on one line; of a Kptfile that came or went only where it is from."""
-        told = [f"upstream {self.upstream[0]} → {self.upstream[1]}"] if self.upstream else []
-        if self.how == "changed":
-            told += [change.words() for change in self.fields]
-        else:
-            told = [self.how, *told]
+        old, new = self.upstream or ("", "")
+        if self.how != "changed":
+            known = old if self.how == "removed" else new
+            return f"{one_line(self.path)}: {self.how}{f', from {known}' if known else ''}"
+        told = [f"upstream {old} → {new}"] if self.upstream else []
+        told += [change.words() for change in self.fields]
         return f"{one_line(self.path)}: {some_fields(told) or 'reformatted'}"
 
 
@@ -63,6 +64,11 @@ def kptfile_lock(files: FileTree) -> Mapping[str, str]:
     return {field: value for field, value in git.items() if isinstance(value, str)}
 
 
+def short_ref(ref: str, directory: str) -> str:
+    """Return a ref as people speak of it: without the package's own path before the revision."""
+    return ref.removeprefix(f"{directory.strip('/')}/")
+
+
 def _part(change: FieldChange) -> str:
     if change.path[0] == "pipeline":
         return "pipeline"
@@ -78,6 +84,7 @@ def _read(path: str, files: FileTree) -> Mapping[str, Any]:
 def _origin(kptfile: Mapping[str, Any]) -> str:
     for name in reversed(_ORIGIN):
         if git := section(section(kptfile, name), "git"):
+            directory, ref = str(git.get("directory", "")), str(git.get("ref", ""))
             commit = f" ({str(git['commit'])[:7]})" if git.get("commit") else ""
-            return one_line(f"{git.get('directory', '')}@{git.get('ref', '')}{commit}")
+            return one_line(f"{directory}@{short_ref(ref, directory)}{commit}")
     return "none"

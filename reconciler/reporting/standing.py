@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reconciler.krm.findings import Severity
-from reconciler.reporting.values import one_line
+from reconciler.reporting.values import count, one_line
 
 _MOST_LINES = 40
+_FIRST = ("packages", "destinations")
+_WORDS = {"notReady": "not ready"}
 
 
 def not_well(summary: Mapping[str, Any]) -> bool:
@@ -21,13 +23,18 @@ def status_text(summary: Mapping[str, Any]) -> str:
     """Return the summary in a few lines: totals first, then what is not well, each with its reason."""
     lines = [one_line(line) for line in _troubles(summary)]
     more = [f"… and {len(lines) - _MOST_LINES} more; -o json has them all"] if len(lines) > _MOST_LINES else []
-    return "\n".join([_totals(summary["totals"]), *lines[:_MOST_LINES], *more])
+    return "\n".join([totals_words(summary["totals"]), *lines[:_MOST_LINES], *more])
 
 
-def _totals(totals: Mapping[str, int]) -> str:
-    first = f"{totals['packages']} packages on {totals['destinations']} destinations"
-    rest = [f"{count} {what}" for what, count in totals.items() if count and what not in ("packages", "destinations")]
+def totals_words(totals: Mapping[str, int]) -> str:
+    """Return the totals of a summary on one line; what there is none of is left out."""
+    first = f"{count(totals['packages'], 'package')} on {count(totals['destinations'], 'destination')}"
+    rest = [_number(name, number) for name, number in totals.items() if number and name not in _FIRST]
     return ": ".join([first, ", ".join(rest)] if rest else [first])
+
+
+def _number(name: str, number: int) -> str:
+    return count(number, "finding") if name == "findings" else f"{number} {_WORDS.get(name, name)}"
 
 
 def _troubles(summary: Mapping[str, Any]) -> Iterator[str]:

@@ -52,7 +52,7 @@ def _status(draft: Draft, destination: Destination, config: str) -> dict[str, An
         "upstream": told({"from": _from(draft), "to": draft.variant.upstream.as_data()}),
         "trees": {"base": draft.base, "merged": draft.merged, "rendered": rendered.files.id},
         "inputs": told({"config": config, "digest": inputs_digest(trace), "objects": _objects(rendered, trace)}),
-        "conditions": [condition.as_data() for condition in rendered.conditions],
+        "conditions": [told(condition.as_data()) for condition in rendered.conditions],
         "readinessGates": _gates(rendered),
         "injected": [_injected(one.as_data()) for one in rendered.injected],
         "results": [dict(result) for result in rendered.results],
@@ -61,9 +61,12 @@ def _status(draft: Draft, destination: Destination, config: str) -> dict[str, An
 
 
 def _from(draft: Draft) -> dict[str, Any]:
-    # the lock of what the draft replaces; a Kptfile names no tree
+    """Return the lock of what the draft replaces, with the tree that it names where that is ours to know."""
     lock = kptfile_lock(draft.before)
-    return told({name: lock.get(name) for name in ("repo", "directory", "ref", "commit")})
+    known = {name: lock[name] for name in ("repo", "directory", "ref", "commit") if name in lock}
+    offers = [offer for offer in (draft.record.put, draft.record.ours) if offer and offer.rendered == draft.before.id]
+    # a person may have changed the lock of what is not as we offered it
+    return told({**known, "tree": offers[0].base if offers and known else ""})
 
 
 def _objects(rendered: Rendered, trace: Trace) -> list[dict[str, Any]]:

@@ -133,7 +133,7 @@ def test_objects_are_told_apart_from_files(before: Files, after: Files, expected
         pytest.param(
             {"Kptfile": kptfile("v3", OLD_COMMIT)},
             {"Kptfile": kptfile("v4", COMMIT)},
-            (f"Kptfile: upstream gateway@gateway/v3 ({OLD_COMMIT[:7]}) → gateway@gateway/v4 ({COMMIT[:7]})",),
+            (f"Kptfile: upstream gateway@v3 ({OLD_COMMIT[:7]}) → gateway@v4 ({COMMIT[:7]})",),
             id="the-upstream-of-a-kptfile",
         ),
         pytest.param(
@@ -151,9 +151,13 @@ def test_objects_are_told_apart_from_files(before: Files, after: Files, expected
         pytest.param(
             {},
             {"Kptfile": kptfile()},
-            (f"Kptfile: added; upstream none → gateway@gateway/v4 ({COMMIT[:7]})",),
+            (f"Kptfile: added, from gateway@v4 ({COMMIT[:7]})",),
             id="a-new-one",
         ),
+        pytest.param(
+            {"Kptfile": kptfile()}, {}, (f"Kptfile: removed, from gateway@v4 ({COMMIT[:7]})",), id="one-that-went"
+        ),
+        pytest.param({}, {"Kptfile": "a: 1"}, ("Kptfile: added",), id="a-new-one-from-nowhere"),
         pytest.param({"Kptfile": "a: 1"}, {"Kptfile": "a: 1 # x"}, ("Kptfile: reformatted",), id="a-kptfiles-comment"),
         pytest.param({"sub/Kptfile": "a: 1"}, {"sub/Kptfile": "a: 2"}, ("sub/Kptfile: a 1 → 2",), id="of-a-subpackage"),
     ],

@@ -32,7 +32,7 @@ from tests.unit.reporting.world import (
 
 OLD = {"Kptfile": kptfile("v3", OLD_COMMIT), "a.yaml": deployment(3)}
 NEW = {"Kptfile": kptfile("v4", COMMIT), "a.yaml": deployment(5)}
-KPTFILE_LINE = f"Kptfile: upstream gateway@gateway/v3 ({OLD_COMMIT[:7]}) → gateway@gateway/v4 ({COMMIT[:7]})"
+KPTFILE_LINE = f"Kptfile: upstream gateway@v3 ({OLD_COMMIT[:7]}) → gateway@v4 ({COMMIT[:7]})"
 
 
 def update(name: str = "edge-gw", repository: str = "eu-1", **fields: object) -> Draft:

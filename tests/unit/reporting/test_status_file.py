@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,9 +10,11 @@ from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding, Severity, Where
 from reconciler.krm.yaml import parse
 from reconciler.planning.outcome import Draft, Rendered
+from reconciler.planning.state import Offer
 from reconciler.reporting.status_file import status_file
 from reconciler.rules.variant import Injected
 from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.objects import TreeId
 from tests.unit.reporting.world import (
     COMMIT,
     CONFIG,
@@ -144,6 +147,25 @@ def test_what_is_empty_is_left_out(name: str) -> None:
 
 def test_without_an_earlier_lock_there_is_no_from() -> None:
     assert list(status_of(draft({}, {"Kptfile": kptfile()}))["upstream"]) == ["to"]
+
+
+def offer(rendered: str) -> Offer:
+    return Offer(*map(TreeId, (rendered, "5" * 40, "b" * 40, "c" * 40, "d" * 40)), "")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("rendered", "expected"),
+    [
+        pytest.param(tree({"Kptfile": kptfile("v3")}).id, "b" * 40, id="as-we-offered-it"),
+        pytest.param(tree({"Kptfile": kptfile("v2")}).id, None, id="changed-by-people"),
+    ],
+)
+@pytest.mark.parametrize("kind", [pytest.param("put", id="drafted"), pytest.param("ours", id="published")])
+def test_the_tree_of_the_earlier_lock_is_told_where_it_is_known(kind: str, rendered: str, expected: str | None) -> None:
+    made = draft({"Kptfile": kptfile("v3")}, {"Kptfile": kptfile("v4")})
+    known = replace(made, record=replace(made.record, **{kind: offer(rendered)}))
+
+    assert status_of(known)["upstream"]["from"].get("tree") == expected
 
 
 def test_an_unreadable_earlier_kptfile_has_no_lock() -> None:
