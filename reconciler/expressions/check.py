@@ -7,17 +7,21 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from reconciler.expressions.errors import Fault
+from reconciler.expressions.library import conversions, times
 from reconciler.expressions.library.signatures import Functions, Overload
 from reconciler.expressions.macros import MACRO_NAMES
 from reconciler.expressions.names import Meaning, Names
 from reconciler.expressions.syntax import (
     Access,
+    Alternative,
     Bind,
     Call,
     Field,
     Index,
+    ListLiteral,
     Literal_,
     Loop,
+    MapLiteral,
     Method,
     Name,
     Node,
@@ -30,12 +34,19 @@ Shape: TypeAlias = Mapping[str, Any] | None
 """What is known of a variable: its fields, each with a shape of its own; None where anything may be."""
 
 
+STANDARD = frozenset(
+    {*conversions.FUNCTIONS, *times.METHODS, "contains", "startsWith", "endsWith", "matches"}
+    | {"all", "exists", "exists_one", "map", "filter"}
+)
+"""The functions and one-variable macros of CEL without extensions, which every engine has (porch 11.4)."""
+
+
 @dataclass
 class Check:
     """One walk over a tree; raises Fault at the first thing that is wrong.
 
     `shapes` has the declared variables, `nesting` is how deep loops may stand in one another. Afterwards `found` has
-    the declared variables that the expression uses.
+    the declared variables that the expression uses, and `extensions` what it uses beyond standard CEL.
     """
 
     names: Names
@@ -44,9 +55,11 @@ class Check:
     shapes: Mapping[str, Shape]
     nesting: int
     found: set[str] = field(default_factory=set)
+    extensions: set[str] = field(default_factory=set)
 
     def node(self, node: Node, local: frozenset[str], loops: int) -> None:
         """Check a node and all below it, with these local variables, inside of so many loops."""
+        self.extensions |= extensions(node)
         match node:
             case Name() | Access():
                 self._path(node, local, loops)
@@ -88,6 +101,7 @@ class Check:
                 self._function(meaning.name, len(method.arguments), method.at)
 
     def _step(self, step: Step, local: frozenset[str], loops: int, *, is_function: bool) -> None:
+        self.extensions |= extensions(step)
         match step:
             case Loop():
                 if loops == self.nesting:
@@ -108,6 +122,8 @@ class Check:
         return Fault("CelUndeclared", f"undeclared variable '{name}'; declared: {declared}", at)
 
     def _function(self, name: str, count: int, at: int) -> None:
+        if name not in STANDARD:
+            self.extensions.add(name)
         if name in self.functions:
             check_count(name, self.functions[name], count, 0, at)
         elif name in self.methods or name in MACRO_NAMES:
@@ -116,6 +132,8 @@ class Check:
             raise Fault("CelUnknownFunction", f"there is no function {name}()", at)
 
     def _method(self, method: Method) -> None:
+        if method.name not in STANDARD:
+            self.extensions.add(method.name)
         if method.name in self.methods:
             check_count(method.name, self.methods[method.name], len(method.arguments), 1, method.at)
         elif method.name in MACRO_NAMES:
@@ -125,6 +143,27 @@ class Check:
             raise Fault("CelUnknownFunction", f"{method.name}() is no method: {method.name}(x)", method.at)
         else:
             raise Fault("CelUnknownFunction", f"there is no method {method.name}()", method.at)
+
+
+def extensions(node: Node) -> set[str]:
+    """Return what a node itself has beyond standard CEL, apart from functions: macros and the syntax of optionals."""
+    match node:
+        case Loop():
+            return set() if node.name in STANDARD and len(node.variables) == 1 else {node.name}
+        case Alternative() | OptionalMap():
+            return {node.function}
+        case Bind():
+            return {"cel.bind"}
+        case Field(optional=True):
+            return {".?"}
+        case Index(optional=True):
+            return {"[?]"}
+        case ListLiteral(items=items):
+            return {"[?]"} if any(optional for _, optional in items) else set()
+        case MapLiteral(entries=entries):
+            return {"{?}"} if any(optional for _, _, optional in entries) else set()
+        case _:
+            return set()
 
 
 def check_count(name: str, overloads: tuple[Overload, ...], count: int, receivers: int, at: int) -> None:

@@ -158,7 +158,7 @@ class Compiler:
         slots = tuple(self._slot() for _ in step.variables)
         inner = {**scope, **{name: _slot(slot) for name, slot in zip(step.variables, slots, strict=True)}}
         condition = None if step.condition is None else self.compile(step.condition, inner)
-        rounds = Rounds(step.kind, slots, step.size, step.at)
+        rounds = Rounds(step.name, slots, step.size, step.at)
         return _placed(loop(step.kind, rounds, condition, self.compile(step.body, inner)), step.at)
 
     def _optional_map(self, step: OptionalMap, scope: Scope) -> Link:

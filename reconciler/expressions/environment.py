@@ -76,12 +76,14 @@ def _frozen(shape: Shape) -> object:
 class Program:
     """A compiled expression.
 
-    `names` are the declared variables it uses. `code`, `slots` (of its variables, by name), `width` (how many slots
-    there are) and `cost` (steps, without those of its loops and functions) are for the evaluation.
+    `names` are the declared variables it uses, `extensions` the functions, macros and signs it uses that are not in
+    standard CEL, so that other engines may not know them. `code`, `slots` (of its variables, by name), `width` (how
+    many slots there are) and `cost` (steps, without those of its loops and functions) are for the evaluation.
     """
 
     text: str
     names: frozenset[str]
+    extensions: frozenset[str]
     limits: Limits
     code: Code
     slots: Mapping[str, int]
@@ -130,7 +132,14 @@ def _compiled(environment: Environment, text: str) -> Program:
     except Fault as fault:
         raise _error(fault, text) from None
     return Program(
-        text, frozenset(check.found), environment.limits, code, compiler.variables, compiler.slots, tree.size
+        text,
+        frozenset(check.found),
+        frozenset(check.extensions),
+        environment.limits,
+        code,
+        compiler.variables,
+        compiler.slots,
+        tree.size,
     )
 
 

@@ -65,7 +65,7 @@ def _loop(method: Method) -> Loop:
         raise Fault("CelSyntax", f"{method.name}() binds '{variables[0]}' twice", method.at)
     condition = method.arguments[bound] if conditional else None
     parts = method.arguments[bound:]
-    return Loop(kind, variables, condition, parts[-1], **measured(method.at, parts))
+    return Loop(kind, method.name, variables, condition, parts[-1], **measured(method.at, parts))
 
 
 def _optional_map(method: Method) -> OptionalMap:

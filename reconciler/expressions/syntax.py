@@ -146,13 +146,14 @@ LoopKind = Literal["all", "exists", "exists_one", "map", "filter", "transformMap
 
 @dataclass(frozen=True, slots=True)
 class Loop(Step):
-    """A macro that walks through a list or map.
+    """A macro that walks through a list or map; `name` is how it was written.
 
     One variable is bound to the element or key, two to index or key and value; `condition` lets elements pass (map
     and transform only) and `body` is evaluated for each.
     """
 
     kind: LoopKind
+    name: str
     variables: tuple[str, ...]
     condition: Node | None
     body: Node

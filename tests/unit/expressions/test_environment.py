@@ -179,6 +179,25 @@ def test_the_names_of_a_program(text: str, names: set[str]) -> None:
     assert SHAPES.compile(text).names == names
 
 
+@pytest.mark.parametrize(
+    ("text", "extensions"),
+    [
+        pytest.param("env.x + string(size(env.y)) + type(1u)", set(), id="standard-functions"),
+        pytest.param("env.x.startsWith('a') && env.y.exists(i, i.matches('b'))", set(), id="standard-macros"),
+        pytest.param("timestamp(env).getHours('UTC') > 1 && has(env.a)", set(), id="standard-times"),
+        pytest.param("env.x.split(',').join()", {"split", "join"}, id="methods"),
+        pytest.param("math.abs(env) + [1].map(i, math.least(i))[0]", {"math.abs", "math.least"}, id="functions"),
+        pytest.param("env.all(k, v, true)", {"all"}, id="two-variables"),
+        pytest.param("env.transformList(k, v, k).sortBy(i, i)", {"transformList", "sortBy"}, id="macros"),
+        pytest.param("env.?a[?0].orValue(1)", {".?", "[?]", "orValue"}, id="optional-paths"),
+        pytest.param("[[?env], {?'a': env}].map(i, i)", {"[?]", "{?}"}, id="optional-items"),
+        pytest.param("cel.bind(a, 1, env.optMap(b, a))", {"cel.bind", "optMap"}, id="bindings"),
+    ],
+)
+def test_what_a_program_uses_beyond_standard_cel(text: str, extensions: set[str]) -> None:
+    assert SHAPES.compile(text).extensions == extensions
+
+
 def test_a_declared_variable_may_be_unbound_until_it_is_used() -> None:
     program = SHAPES.compile("env == null || spec.ports == 1")
 
