@@ -331,7 +331,8 @@ def _read_all(package: Package, profile: Profile) -> tuple[dict[str, Kptfile], t
     for path in ("", *package.subpackages):
         kptfile = package.kptfile_of(path)
         if not isinstance(kptfile, Kptfile):
-            findings += [finding for finding in kptfile if finding.code != "KptfileSyntax" or not findings]
+            told = {finding.where.file for finding in findings}
+            findings += [finding for finding in kptfile if finding.where.file not in told]
             continue
         kptfiles[path] = kptfile
         findings += validate_kptfile(kptfile, join(path, "Kptfile"), profile)

@@ -150,7 +150,7 @@ def test_only_touched_documents_change() -> None:
     ("source", "expected"),
     [
         pytest.param(
-            'items = ctx.resource_list["items"]\nctx.resource_list["items"] = [i for i in items if i["kind"] == "Kptfile"]',
+            'r = ctx.resource_list\nr["items"] = [i for i in r["items"] if i["kind"] == "Kptfile"]',
             {"Kptfile"},
             id="a-file-without-resources-goes",
         ),
@@ -250,6 +250,7 @@ def test_failures_leave_the_files(mutator: dict[str, Any], kind: str, message: s
         pytest.param({"Kptfile": KPTFILE, "bad.yaml": "a: [\n"}, "bad.yaml", 2, id="yaml"),
         pytest.param({"Kptfile": "a: [\n"}, "Kptfile", 2, id="kptfile"),
         pytest.param({"a.yaml": "a: 1\n"}, "Kptfile", 0, id="no-kptfile"),
+        pytest.param({"Kptfile": "- a list\n"}, "Kptfile", 1, id="kptfile-is-a-list"),
         pytest.param({"Kptfile": KPTFILE, "sub/Kptfile": "kind: Other\n"}, "sub/Kptfile", 1, id="subpackage"),
     ],
 )
