@@ -72,7 +72,7 @@ def _frozen(shape: Shape) -> object:
     return None if shape is None else tuple(sorted((name, _frozen(inner)) for name, inner in shape.items()))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Program:
     """A compiled expression.
 
