@@ -1,0 +1,352 @@
+"""A small real world: a catalog, a fleet, a config folder; passes run in process, people work from a clone."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from reconciler.daemon.publishers import Push
+from reconciler.daemon.reconcile import Publisher, Report, reconcile
+from reconciler.krm.findings import Finding
+from reconciler.krm.yaml import parse
+from reconciler.planning.outcome import Blocked, Draft, Outcome, Unchanged
+from reconciler.settings import Settings
+from reconciler.wiring import build_keep, build_parts, build_push
+from tests.support.git_env import commit_files, git, make_bare, read_file, read_ref, read_refs
+
+Files = Mapping[str, str | None]
+CLUSTERS = ("berlin", "lisbon")
+REGIONS = {"berlin": "north", "lisbon": "south"}
+STATE = "refs/reconciler/state/"
+
+
+def deployment(name: str, replicas: int = 2, image: str = "1.0") -> str:
+    """Return a small Deployment with comments that must survive."""
+    return textwrap.dedent(f"""\
+        apiVersion: apps/v1
+        kind: Deployment
+        metadata:
+          name: {name}
+        spec:
+          replicas: {replicas} # enough for a small site
+          template:
+            spec:
+              containers:
+                - name: {name}
+                  image: example.com/{name}:{image}
+        """)
+
+
+def config_map(name: str, injection: str = "", **data: str) -> str:
+    """Return a ConfigMap; `injection` makes it an injection point."""
+    lines = ["apiVersion: v1", "kind: ConfigMap", "metadata:", f"  name: {name}"]
+    lines += ["  annotations:", f"    kpt.dev/config-injection: {injection}"] if injection else []
+    lines += ["data:", *(f"  {key}: {value}" for key, value in data.items())]
+    return "\n".join(lines) + "\n"
+
+
+def package(name: str, replicas: int = 2, image: str = "1.0", **more: str) -> dict[str, str]:
+    """Return an upstream package: a Kptfile, a Deployment, and more files by stem."""
+    kptfile = f"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: {name}\n"
+    files = {f"{stem}.yaml": content for stem, content in more.items()}
+    return {"Kptfile": kptfile, "deployment.yaml": deployment(name, replicas, image), **files}
+
+
+def repository(name: str, url: str = "./fleet.git", **git_fields: str) -> str:
+    """Return a deployment Repository, labelled with its region."""
+    lines = ["apiVersion: config.porch.kpt.dev/v1alpha1", "kind: Repository", "metadata:", f"  name: {name}"]
+    lines += [f"  labels: {{region: {REGIONS.get(name, 'north')}}}", "spec:", "  type: git", "  deployment: true"]
+    lines += ["  git:", f"    repo: {url}", *(f"    {key}: {value}" for key, value in git_fields.items())]
+    return "\n".join(lines) + "\n"
+
+
+def catalog(name: str = "catalog") -> str:
+    """Return the Repository that upstream packages come from."""
+    return repository(name, f"./{name}.git", branch="main").replace("deployment: true", "deployment: false")
+
+
+def variant(
+    name: str, repo: str, package: str, revision: str = "v1", upstream: str = "", extra: str = ""
+) -> str:
+    """Return a PackageVariant; `extra` are more lines of its spec, one field per line."""
+    lines = ["apiVersion: config.porch.kpt.dev/v1alpha1", "kind: PackageVariant", "metadata:", f"  name: {name}"]
+    lines += ["spec:", f"  upstream: {{repo: catalog, package: {upstream or package}, revision: {revision}}}"]
+    lines += [f"  downstream: {{repo: {repo}, package: {package}}}"]
+    lines += [f"  {line}" for line in extra.splitlines()]
+    return "\n".join(lines) + "\n"
+
+
+def injected_set(package: str, clusters: Iterable[str], revision: str = "v1") -> str:
+    """Return a PackageVariantSet that puts a package on clusters and fills in the object of their region."""
+    targets = "".join(f"        - name: {one}\n" for one in clusters)
+    return (
+        "apiVersion: config.porch.kpt.dev/v1alpha2\nkind: PackageVariantSet\n"
+        f"metadata:\n  name: {package}\nspec:\n"
+        f"  upstream: {{repo: catalog, package: {package}, revision: {revision}}}\n"
+        f"  targets:\n    - repositories:\n{targets}"
+        "      template:\n        injectors:\n"
+        "          - kind: ConfigMap\n            nameExpr: \"'region-' + repository.labels['region']\"\n"
+    )
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass: what it reported, and the fleet's refs before and after."""
+
+    report: Report
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether no ref of the fleet moved and nothing was rendered."""
+        return self.before == self.after and self.report.renders == 0
+
+    @property
+    def moved(self) -> set[str]:
+        """The branches that moved, came or went; state and status are left out."""
+        names = self.before.keys() | self.after.keys()
+        moved = {name for name in names if self.before.get(name) != self.after.get(name)}
+        return {name.removeprefix("refs/heads/") for name in moved if "reconciler/" not in name}
+
+    @property
+    def outcomes(self) -> dict[str, str]:
+        """What was decided, by place: `draft`, why nothing was to do, or the codes of what blocks."""
+        found = {str(one.variant.place): _told(one) for _, one in self.report.plan.outcomes()}
+        for plan in self.report.plan.destinations:
+            found |= {f"{plan.destination.name}/{one.package}": one.finding.code for one in plan.held}
+        return found
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Everything that was found."""
+        return self.report.plan.all_findings()
+
+    @property
+    def codes(self) -> set[str]:
+        """The codes of everything that was found."""
+        return {finding.code for finding in self.findings}
+
+
+def _told(outcome: Outcome) -> str:
+    match outcome:
+        case Draft():
+            return "draft"
+        case Unchanged(why=why):
+            return why
+        case Blocked():
+            codes = sorted({finding.code for finding in outcome.findings})
+            return " ".join(codes) or outcome.conditions[-1].reason
+
+
+class World:
+    """Bare repositories and a config folder below `folder`."""
+
+    def __init__(self, folder: Path, **settings: object) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.config = folder / "config"
+        self.config.mkdir()
+        self.catalog = make_bare(folder / "catalog.git")
+        self.fleet = make_bare(folder / "fleet.git")
+        self._settings = settings
+
+    # what platform people do
+
+    def write(self, files: Files) -> None:
+        """Write files of the config folder; None removes one."""
+        for path, content in files.items():
+            target = self.config / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if content is None:
+                target.unlink()
+            else:
+                target.write_text(content)
+
+    def release(self, name: str, version: str, files: Mapping[str, str], seconds: int = 1_000_000_000) -> str:
+        """Replace a package in the catalog and tag it; return the commit."""
+        old = self.files(self.catalog, "main", name)
+        changed: dict[str, bytes | None] = dict.fromkeys((f"{name}/{path}" for path in old), None)
+        changed |= {f"{name}/{path}": content.encode() for path, content in files.items()}
+        commit = commit_files(self.catalog, "refs/heads/main", changed, f"{name} {version}", seconds)
+        git(self.catalog, "update-ref", f"refs/tags/{name}/{version}", commit)
+        return commit
+
+    # what a pass does
+
+    def sync(self) -> Pass:
+        """Run one pass that pushes, as a fresh process would."""
+        before = read_refs(self.fleet)
+        report = self._pass(build_push(self._read_settings()))
+        return Pass(report, before, read_refs(self.fleet))
+
+    def plan(self) -> Pass:
+        """Run one pass that pushes nothing."""
+        before = read_refs(self.fleet)
+        return Pass(self._pass(build_keep()), before, read_refs(self.fleet))
+
+    def sync_against(self, meddle: Push) -> Pass:
+        """Run one pass with a publisher of the test's own."""
+        before = read_refs(self.fleet)
+        return Pass(self._pass(meddle), before, read_refs(self.fleet))
+
+    def _pass(self, publisher: Publisher) -> Report:
+        parts = build_parts(self._read_settings(), str(self.config))
+        with parts.remotes as remotes:
+            return reconcile(parts.source, remotes, parts.tools, publisher)
+
+    def _read_settings(self) -> Settings:
+        own = {"fleet": {"url": str(self.fleet)}, "cache": str(self.folder / "cache")}
+        return Settings.model_validate({**own, **self._settings})
+
+    def settle(self) -> Pass:
+        """Run passes until one is silent and return it; more than three are too many."""
+        for _ in range(4):
+            one = self.sync()
+            if one.is_silent:
+                return one
+        raise AssertionError(f"never silent: {one.outcomes}, moved {one.moved}, {one.report.renders} renders")
+
+    # what the people of a cluster do, each on the fleet itself
+
+    def commit(self, branch: str, files: Files, message: str = "by hand") -> str:
+        """Commit to a branch of the fleet."""
+        data = {path: None if content is None else content.encode() for path, content in files.items()}
+        return commit_files(self.fleet, f"refs/heads/{branch}", data, message, 1_100_000_000)
+
+    def edit(self, branch: str, path: str, old: str, new: str) -> str:
+        """Replace text in one file of a branch."""
+        content = self.text(branch, path)
+        assert old in content
+        return self.commit(branch, {path: content.replace(old, new)})
+
+    def merge(self, cluster: str, how: str = "merge", draft: str = "", delete: bool = False) -> str:
+        """Merge a cluster's draft by `fast-forward`, `merge`, `squash` or `rebase`; return the new head."""
+        desk = self._desk()
+        draft = draft or f"drafts/{cluster}"
+        git(desk, "checkout", "--quiet", "-B", f"clusters/{cluster}", f"origin/clusters/{cluster}")
+        _MERGES[how](desk, draft)
+        git(desk, "push", "--quiet", "origin", f"clusters/{cluster}")
+        if delete:
+            self.delete(draft)
+        return self.head(f"clusters/{cluster}")
+
+    def pick(self, cluster: str, package: str, message: str = "") -> str:
+        """Cherry-pick the last commit of one package from the draft; return the new head."""
+        desk = self._desk()
+        git(desk, "checkout", "--quiet", "-B", f"clusters/{cluster}", f"origin/clusters/{cluster}")
+        found = git(desk, "log", "-1", "--format=%H", f"origin/drafts/{cluster}", "--", package)
+        git(desk, "-c", "core.editor=true", "cherry-pick", *(("-e",) if message else ()), found)
+        git(desk, "push", "--quiet", "origin", f"clusters/{cluster}")
+        return self.head(f"clusters/{cluster}")
+
+    def revert(self, cluster: str, commit: str = "HEAD", *flags: str) -> str:
+        """Revert a commit on a cluster branch; return the new head."""
+        desk = self._desk()
+        git(desk, "checkout", "--quiet", "-B", f"clusters/{cluster}", f"origin/clusters/{cluster}")
+        git(desk, "revert", "--no-edit", *flags, commit)
+        git(desk, "push", "--quiet", "origin", f"clusters/{cluster}")
+        return self.head(f"clusters/{cluster}")
+
+    def _desk(self) -> Path:
+        desk = self.folder / "desk"
+        if not desk.exists():
+            git(self.folder, "clone", "--quiet", "--no-checkout", str(self.fleet), str(desk))
+        git(desk, "fetch", "--quiet", "--prune", "origin")
+        git(desk, "config", "advice.detachedHead", "false")
+        return desk
+
+    def delete(self, branch: str) -> None:
+        """Delete a branch of the fleet."""
+        git(self.fleet, "update-ref", "-d", f"refs/heads/{branch}")
+
+    def set_ref(self, ref: str, commit: str) -> None:
+        """Point a ref of the fleet at a commit."""
+        git(self.fleet, "update-ref", ref, commit)
+
+    # what stands there
+
+    def head(self, branch: str) -> str:
+        """Return a branch's head in the fleet; "" when there is none."""
+        return read_ref(self.fleet, f"refs/heads/{branch}") or ""
+
+    def text(self, branch: str, path: str) -> str:
+        """Return a file of a branch of the fleet, its last newline included."""
+        return read_file(self.fleet, f"refs/heads/{branch}", path) + "\n"
+
+    def files(self, repository: Path, branch: str, folder: str = "") -> dict[str, str]:
+        """Return the files below a folder of a branch by path; {} when it does not exist."""
+        if read_ref(repository, f"refs/heads/{branch}") is None:
+            return {}
+        listed = git(repository, "ls-tree", "-r", "--name-only", "-z", f"refs/heads/{branch}:{folder}", check=False)
+        paths = [path for path in listed.split("\0") if path]
+        start = f"{folder}/" if folder else ""
+        return {path: read_file(repository, f"refs/heads/{branch}", start + path) for path in paths}
+
+    def tree(self, branch: str, path: str) -> str | None:
+        """Return the id of the tree at a path of a branch."""
+        return read_ref(self.fleet, f"refs/heads/{branch}:{path}")
+
+    def record(self, cluster: str, package: str) -> dict[str, object]:
+        """Return what state remembers of a package."""
+        text = git(self.fleet, "show", f"{STATE}{cluster}:packages/{package}.json")
+        found: dict[str, object] = json.loads(text)
+        return found
+
+    def status(self, kind: str, name: str) -> dict[str, object]:
+        """Return the status of a config object as the status branch tells it."""
+        text = self.text("reconciler/status", f"objects/default/{kind}/{name}.yaml")
+        found: dict[str, object] = parse(text).documents[0].data["status"]
+        return found
+
+    def reason(self, name: str, condition: str = "Ready", kind: str = "PackageVariant") -> str:
+        """Return the reason of one condition of a config object, by default of a variant's Ready."""
+        conditions = self.status(kind, name)["conditions"]
+        assert isinstance(conditions, list)
+        return str({one["type"]: one["reason"] for one in conditions}[condition])
+
+
+def _merge(desk: Path, draft: str) -> None:
+    git(desk, "merge", "--quiet", "--no-ff", "--no-edit", f"origin/{draft}")
+
+
+def _fast_forward(desk: Path, draft: str) -> None:
+    git(desk, "merge", "--quiet", "--ff-only", f"origin/{draft}")
+
+
+def _squash(desk: Path, draft: str) -> None:
+    git(desk, "merge", "--quiet", "--squash", f"origin/{draft}")
+    git(desk, "commit", "--quiet", "-m", "Take the draft")
+
+
+def _rebase(desk: Path, draft: str) -> None:
+    branch = git(desk, "symbolic-ref", "--short", "HEAD")
+    git(desk, "checkout", "--quiet", "--detach", f"origin/{draft}")
+    git(desk, "rebase", "--quiet", "--force-rebase", branch)
+    git(desk, "checkout", "--quiet", "-B", branch)
+
+
+_MERGES = {"merge": _merge, "fast-forward": _fast_forward, "squash": _squash, "rebase": _rebase}
+MERGES = tuple(_MERGES)
+
+
+def small_world(folder: Path, **settings: object) -> World:
+    """Two clusters with a gateway that takes its region's settings, and metrics for Berlin."""
+    world = World(folder, **settings)
+    world.release("gateway", "v1", package("gateway", endpoints=config_map("endpoints", "required", api="none")))
+    world.release("metrics", "v1", package("metrics"))
+    world.write(
+        {
+            "catalog.yaml": catalog(),
+            **{f"clusters/{one}.yaml": repository(one) for one in CLUSTERS},
+            "gateway.yaml": injected_set("gateway", CLUSTERS),
+            "metrics.yaml": variant("metrics-berlin", "berlin", "metrics"),
+            **{f"regions/{one}.yaml": config_map(f"region-{one}", api=f"api.{one}") for one in REGIONS.values()},
+        }
+    )
+    return world
+
+
