@@ -5,16 +5,21 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import structlog
 
 from reconciler.settings import Settings, load_settings
 
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+_SECONDS_WITHOUT_BARS = 1.0
 Command = TypeVar("Command", bound=Callable[..., Any])
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
@@ -27,7 +32,7 @@ cache_option = click.option("--cache", metavar="DIR", help="Where mirrors are ke
 
 def config_argument(required: bool) -> Callable[[Command], Command]:
     """Return the argument CONFIG: a Git URL, a bare repository or a plain folder."""
-    return click.argument("config", metavar="CONFIG" if required else "[CONFIG]", required=required, default=None)
+    return click.argument("config", metavar="CONFIG" if required else "[CONFIG]", required=required)
 
 
 def read_settings(
@@ -77,19 +82,44 @@ def set_up_logs(settings: Settings, *, service: bool) -> None:
 
 @contextmanager
 def progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Show how far a pass is: a bar on a terminal, nothing elsewhere; it appears after a second."""
+    """Show how far a pass is: a bar for each stage on a terminal once it takes a second, nothing elsewhere."""
     if not sys.stderr.isatty():
         yield lambda stage, done, total: None
         return
+    bars = _Bars(time.monotonic)
+    try:
+        yield bars.show
+    finally:
+        bars.close()
+
+
+class _Bars:
+    """Progress bars that appear only when they are worth it."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._began = clock()
+        self._bar: Progress | None = None
+        self._stages: dict[str, TaskID] = {}
+
+    def show(self, stage: str, done: int, total: int) -> None:
+        if self._bar is None and self._clock() - self._began > _SECONDS_WITHOUT_BARS:
+            self._bar = _start()
+        if self._bar is not None:
+            if stage not in self._stages:
+                self._stages[stage] = self._bar.add_task(stage, total=total)
+            self._bar.update(self._stages[stage], completed=done, total=total)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _start() -> Progress:
+    # imported here: most commands end before a bar is worth its import
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        tasks: dict[str, Any] = {}
-
-        def show(stage: str, done: int, total: int) -> None:
-            if stage not in tasks:
-                tasks[stage] = bar.add_task(stage, total=total)
-            bar.update(tasks[stage], completed=done, total=total)
-
-        yield show
+    bar = Progress(console=Console(stderr=True), transient=True)
+    bar.start()
+    return bar

@@ -112,9 +112,13 @@ class Gathered:
 
 def gather(source: ConfigSource, remotes: Remotes, tools: Tools) -> Gathered:
     """Read the config and fetch every remote that it names. Raises GitError when the config cannot be read."""
+    tools.progress("reading the config", 0, 1)
     snapshot = source.read()
     catalog = tools.read_catalog(snapshot)
+    tools.progress("reading the config", 1, 1)
+    tools.progress("fetching", 0, 1)
     remotes.fetch(*tools.urls(catalog))
+    tools.progress("fetching", 1, 1)
     return Gathered(snapshot, catalog, remotes.digest())
 
 
@@ -149,6 +153,7 @@ def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publishe
     left = destinations
     for _ in range(MOST_TRIES):
         plans |= {destination.key: desk.plan(destination, index, len(left)) for index, destination in enumerate(left)}
+        tools.progress("planning", len(left), len(left))
         for one, outcome in _publish(desk, [plans[destination.key] for destination in left], publisher):
             outcomes[one.name], written[one.name] = outcome, one
         left = [one for one in destinations if isinstance(outcomes.get(one.name), Lost)]
@@ -184,7 +189,8 @@ def _publish(desk: _Desk, plans: Iterable[DestinationPlan], publisher: Publisher
     by_url: dict[str, list[DestinationPlan]] = {}
     for plan in plans:
         by_url.setdefault(plan.destination.url, []).append(plan)
-    for url, group in by_url.items():
+    for index, (url, group) in enumerate(by_url.items()):
+        desk.tell("writing", index, len(by_url))
         ready = [plan for plan in group if not plan.findings]
         if not ready:
             continue
@@ -219,6 +225,10 @@ class _Desk:
         self.sources_read: dict[TreeId, FileTree] = {}
         self.renders = 0
 
+    def tell(self, stage: str, done: int, total: int) -> None:
+        """Say how far the pass is."""
+        self._tools.progress(stage, done, total)
+
     def remote(self, url: str) -> Remote | None:
         """Return a destination's remote; one that does not exist yet is empty where that is asked for."""
         if self._tools.missing_is_empty:
@@ -236,7 +246,7 @@ class _Desk:
 
     def plan(self, destination: Destination, index: int, total: int) -> DestinationPlan:
         """Return one destination's plan."""
-        self._tools.progress("planning", index, total)
+        self.tell("planning", index, total)
         remote = self.remote(destination.url)
         clash = self._conflicts.get(destination.key)
         if clash or remote is None:

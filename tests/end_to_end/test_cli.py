@@ -1,0 +1,201 @@
+"""The program as people start it: each command does its work, and ends as the design says (10.25)."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.git_env import git, read_file, read_refs
+
+PROJECT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("RECONCILER", "GIT_"))} | {
+    "PYTHONPATH": str(PROJECT)
+}
+
+
+def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "reconciler", *arguments]
+    return subprocess.Popen(
+        command, cwd=folder, env=ENVIRONMENT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    with start(folder, *arguments) as process:
+        out, err = process.communicate(timeout=120)
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("demo") / "world"
+    done = run(folder.parent, "demo", str(folder))
+    assert done.returncode == 0, done.stderr
+    assert "clone berlin/gateway" in done.stdout
+    return folder
+
+
+@pytest.fixture
+def world(template: Path, tmp_path: Path) -> Path:
+    folder = tmp_path / "world"
+    subprocess.run(["cp", "-r", template, folder], check=True)
+    return folder
+
+
+def change(world: Path, name: str, old: str, new: str) -> None:
+    file = world / "config" / name
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+def sync(world: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    return run(world, "sync", "config", "--fleet", "fleet.git", "--cache", ".cache", *more)
+
+
+def plan(world: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    return run(world, "plan", "config", "--fleet", "fleet.git", "--cache", ".cache", *more)
+
+
+def test_the_demo_leaves_a_draft_on_each_cluster(world: Path) -> None:
+    refs = read_refs(world / "fleet.git")
+
+    assert {name for name in refs if "/drafts/" in name} == {
+        f"refs/heads/drafts/{cluster}" for cluster in ("berlin", "boston", "chicago", "lisbon")
+    }
+    assert "https://api.eu-west.example.com" in read_file(
+        world / "fleet.git", "drafts/lisbon", "gateway/endpoints.yaml"
+    )
+    assert git(world / "fleet.git", "fsck", "--strict", "--no-dangling") == ""
+
+
+def test_a_second_sync_is_silent(world: Path) -> None:
+    before = read_refs(world / "fleet.git")
+    done = sync(world, "-o", "json")
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["counts"]["renders"] == 0
+    assert read_refs(world / "fleet.git") == before
+
+
+def test_a_changed_region_moves_its_own_clusters_and_no_other(world: Path) -> None:
+    before = read_refs(world / "fleet.git")
+    change(world, "regions.yaml", "auth.eu-west", "login.eu-west")
+    planned = plan(world, "-o", "json")
+    synced = sync(world)
+    after = read_refs(world / "fleet.git")
+
+    assert planned.returncode == 2, planned.stderr
+    assert {draft["package"] for draft in json.loads(planned.stdout)["drafts"]} == {"gateway"}
+    assert synced.returncode == 0, synced.stderr
+    moved = {name for name in after if "/drafts/" in name and after[name] != before[name]}
+    assert moved == {"refs/heads/drafts/berlin", "refs/heads/drafts/lisbon"}
+
+
+def test_a_plan_pushes_nothing(world: Path) -> None:
+    before = read_refs(world / "fleet.git")
+    change(world, "gateway.yaml", "revision: v1", "revision: v2")
+    done = plan(world)
+
+    assert done.returncode == 2, done.stderr
+    assert "replicas 2 → 3" in done.stdout
+    assert read_refs(world / "fleet.git") == before
+
+
+def test_a_plan_without_differences_ends_with_0(world: Path) -> None:
+    assert plan(world).returncode == 0
+
+
+def test_a_broken_file_is_named_and_spoils_only_itself(world: Path) -> None:
+    (world / "config" / "broken.yaml").write_text("kind: PackageVariant\nmetadata: [\n")
+    change(world, "regions.yaml", "auth.eu-west", "login.eu-west")
+    validated = run(world, "validate", "config", "--cache", ".cache")
+    synced = sync(world)
+
+    assert validated.returncode == 1
+    assert "broken.yaml:3: error YamlSyntax" in validated.stdout
+    assert synced.returncode == 1
+    assert "login.eu-west" in read_file(world / "fleet.git", "drafts/berlin", "gateway/endpoints.yaml")
+    assert "broken.yaml" in read_file(world / "fleet.git", "reconciler/status", "summary.yaml")
+
+
+@pytest.mark.parametrize("form", ["json", "sarif"])
+def test_findings_come_in_forms_for_tools(world: Path, form: str) -> None:
+    (world / "config" / "broken.yaml").write_text("a: [\n")
+    done = run(world, "validate", "config", "--cache", ".cache", "-o", form)
+
+    assert "YamlSyntax" in json.dumps(json.loads(done.stdout))
+
+
+def test_status_tells_how_the_fleet_stands(world: Path) -> None:
+    done = run(world, "status", "--fleet", "fleet.git", "--cache", ".cache")
+
+    assert (done.returncode, done.stdout.strip()) == (0, "5 packages on 4 destinations: 5 drafted")
+
+
+def test_render_writes_what_the_branches_would_hold(world: Path) -> None:
+    done = run(world, "render", "config", "--output", "out", "--cache", ".cache")
+    again = run(world, "render", "config", "--output", "out", "--cache", ".cache")
+    forced = run(world, "render", "config", "--output", "out", "--cache", ".cache", "--force")
+
+    assert (done.returncode, again.returncode, forced.returncode) == (0, 3, 0)
+    assert "must be absent or empty" in again.stderr
+    assert (world / "out/berlin/gateway/Kptfile").is_file()
+    assert (world / "out/status/objects/default/PackageVariant/monitoring-berlin.yaml").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        pytest.param(["plan"], "Missing argument 'CONFIG'", id="usage"),
+        pytest.param(["plan", "nowhere"], "nowhere must be a repository or a folder", id="no-config"),
+        pytest.param(["sync", "config"], "a place for status is missing", id="no-place-for-status"),
+        pytest.param(["sync", "config", "--settings", "s.yaml"], "s.yaml:2: git.timeout", id="bad-settings"),
+        pytest.param(["status", "--fleet", "catalog.git"], "no pass has written a status", id="no-status-yet"),
+        pytest.param(["demo", "config"], "must be absent or empty", id="demo-would-overwrite"),
+    ],
+)
+def test_what_cannot_run_ends_with_3_and_one_sentence(world: Path, arguments: list[str], says: str) -> None:
+    (world / "s.yaml").write_text("git:\n  timeout: 3\n")
+    done = run(world, *arguments)
+
+    assert done.returncode == 3
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def wait_for(process: subprocess.Popen[str], event: str) -> dict[str, object]:
+    assert process.stderr is not None
+    for line in process.stderr:
+        data: dict[str, object] = json.loads(line)
+        if data["event"] == event:
+            return data
+    raise AssertionError(f"the service ended before {event}")
+
+
+def test_the_service_reconciles_serves_signals_and_stops(world: Path) -> None:
+    (world / "reconciler.yaml").write_text("poll_seconds: 3600\n")
+    with start(world, "run", "config", "--fleet", "fleet.git", "--cache", ".cache") as service:
+        first = wait_for(service, "pass_finished")
+        change(world, "regions.yaml", "auth.us-east", "login.us-east")
+        service.send_signal(signal.SIGUSR1)
+        written = wait_for(service, "draft_written")
+        (world / "reconciler.yaml").write_text("poll_second: 1\n")
+        service.send_signal(signal.SIGHUP)
+        refused = wait_for(service, "settings_refused")
+        service.send_signal(signal.SIGTERM)
+        wait_for(service, "stopped")
+        deadline = time.monotonic() + 60
+        code = service.wait(deadline - time.monotonic())
+
+    assert (first["renders"], first["unchanged"]) == (0, 5)
+    assert written["destination"] == "boston"
+    assert "poll_second: unknown setting" in str(refused["why"])
+    assert code == 128 + signal.SIGTERM
