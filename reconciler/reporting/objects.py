@@ -7,6 +7,8 @@ what they belong to is unchanged, so that nothing is written when nothing but ti
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from reconciler.krm.conditions import Condition, upsert
@@ -19,6 +21,8 @@ from reconciler.reporting.sections import items, section
 from reconciler.reporting.summary import SUMMARY, is_well, summary_file
 
 MAX_CHILDREN = 1000
+# the files of a pass are read again by the next one; more of them are worth less than the memory
+_REMEMBERED_FILES = 20_000
 
 
 def status_files(plan: FleetPlan, previous: Mapping[str, bytes], max_children: int = MAX_CHILDREN) -> dict[str, bytes]:
@@ -27,33 +31,53 @@ def status_files(plan: FleetPlan, previous: Mapping[str, bytes], max_children: i
     The healthy children of a set with more than `max_children` are counted in the set, not written. The
     variants of a set that failed stay as they are.
     """
-    now, statuses = rfc3339(plan.as_of), owner_statuses(plan)
-    found = {object_path(key): _document(status, _read(previous.get(object_path(key), b"")), now)
-             for key, status in statuses.items()}  # fmt: skip
-    counted = {path for path in _children(plan, max_children) if path in found and is_well(found[path])}
-    files = {path: emit(document).encode() for path, document in found.items() if path not in counted}
-    files |= {path: previous[path] for path in _left_alone(plan, previous) if path not in found}
-    return dict(sorted({**files, SUMMARY: summary_file(plan, found.values())}.items()))
+    now = rfc3339(plan.as_of)
+    standing = [_stand(status, previous, now) for status in owner_statuses(plan).values()]
+    large = frozenset(_children_of_large_sets(plan, max_children))
+    files = {one.path: one.content() for one in standing if one.path not in large or not is_well(one.document)}
+    left = _left_alone(plan, previous) - {one.path for one in standing}
+    files |= {path: previous[path] for path in left}
+    return dict(sorted({**files, SUMMARY: summary_file(plan, [one.document for one in standing])}.items()))
 
 
-def _children(plan: FleetPlan, max_children: int) -> Iterator[str]:
+@dataclass(frozen=True)
+class _Standing:
+    """One file as it is to stand, with the document and the bytes that stand there now."""
+
+    path: str
+    document: dict[str, Any]
+    known: Mapping[str, Any]
+    previous: bytes
+
+    def content(self) -> bytes:
+        """Return its bytes; those that stand there say the same most of the time."""
+        return self.previous if self.document == self.known else emit(self.document).encode()
+
+
+def _stand(status: ObjectStatus, previous: Mapping[str, bytes], now: str) -> _Standing:
+    path = object_path(status.key)
+    content = previous.get(path, b"")
+    known = _read(content)
+    return _Standing(path, _document(status, known, now), known, content)
+
+
+def _children_of_large_sets(plan: FleetPlan, max_children: int) -> Iterator[str]:
     for maker in plan.room.statuses:
         if len(maker.children) > max_children:
             yield from map(object_path, maker.children)
 
 
-def _left_alone(plan: FleetPlan, previous: Mapping[str, bytes]) -> Iterator[str]:
-    """Yield the files of variants whose set says nothing of them in this pass (RoomResult.kept)."""
+def _left_alone(plan: FleetPlan, previous: Mapping[str, bytes]) -> set[str]:
+    """Return the files of variants whose set says nothing of them in this pass (RoomResult.kept)."""
     kept = {(key.kind, key.namespace, key.name) for key in plan.room.kept}
-    for path, content in previous.items() if kept else ():
-        if path.startswith("objects/") and "/PackageVariant/" in path:
-            metadata = section(_read(content), "metadata")
-            owners = {
-                (one.get("kind"), metadata.get("namespace"), one.get("name"))
-                for one in items(metadata, "ownerReferences")
-            }
-            if owners & kept:
-                yield path
+    variants = [path for path in previous if path.startswith("objects/") and "/PackageVariant/" in path]
+    return {path for path in variants if kept and _makers(_read(previous[path])) & kept}
+
+
+def _makers(document: Mapping[str, Any]) -> set[tuple[str, str, str]]:
+    metadata = section(document, "metadata")
+    namespace = str(metadata.get("namespace"))
+    return {(str(one.get("kind")), namespace, str(one.get("name"))) for one in items(metadata, "ownerReferences")}
 
 
 def _document(status: ObjectStatus, before: Mapping[str, Any], now: str) -> dict[str, Any]:
@@ -72,6 +96,7 @@ def _metadata(status: ObjectStatus) -> dict[str, Any]:
     return {**identity, **status.metadata}
 
 
+@lru_cache(maxsize=_REMEMBERED_FILES)
 def _read(content: bytes) -> Mapping[str, Any]:
     # whatever people made of the file: what cannot be read counts as never written
     try:
@@ -82,22 +107,24 @@ def _read(content: bytes) -> Mapping[str, Any]:
 
 
 def _conditions(conditions: Iterable[Condition], before: Mapping[str, Any], now: str) -> list[dict[str, str]]:
-    since = {(one.get("type"), one.get("status")): one.get("lastTransitionTime") for one in items(before, "conditions")}
+    since = {
+        (str(one.get("type")), str(one.get("status"))): str(one.get("lastTransitionTime") or now)
+        for one in items(before, "conditions")
+    }
     return [
-        {**one.as_data(), "lastTransitionTime": str(since.get((one.type, one.status)) or now)}
-        for one in upsert(conditions)
+        {**one.as_data(), "lastTransitionTime": since.get((one.type, one.status), now)} for one in upsert(conditions)
     ]
 
 
 def _fields(fields: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
     """Return the other fields; a target that was not rendered anew keeps its `renderStatus` (porch 10)."""
-    known = {one.get("name"): one.get("renderStatus") for one in items(before, "downstreamTargets")}
+    known = {str(one.get("name")): one.get("renderStatus") for one in items(before, "downstreamTargets")}
     return {
         name: [_kept(target, known) for target in value] if name == "downstreamTargets" else value
         for name, value in fields.items()
     }
 
 
-def _kept(target: Mapping[str, Any], known: Mapping[Any, Any]) -> dict[str, Any]:
+def _kept(target: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
     old = known.get(target["name"])
     return {"name": target["name"], **({"renderStatus": old} if old else {}), **target}

@@ -222,6 +222,7 @@ def test_times_move_only_with_the_status_of_their_condition() -> None:
         pytest.param(b"- 1", id="a-list"),
         pytest.param(b"status: 3", id="no-status"),
         pytest.param(b"status: {conditions: [1, {type: Ready}], downstreamTargets: {}}", id="another-form"),
+        pytest.param(b"status: {conditions: [{type: [1]}], downstreamTargets: [{name: {}}]}", id="lists-for-names"),
     ],
 )
 def test_a_spoilt_file_is_written_anew(content: bytes) -> None:
