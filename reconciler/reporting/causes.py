@@ -44,7 +44,7 @@ def object_words(key: ObjectKey) -> str:
 
 
 def _words(cause: str, draft: Draft, destination: Destination) -> str:
-    match cause.split(" "):
+    match cause.split(" ", 4):
         case ["variant"]:
             asks = "asks for this package" if draft.task in _NEW else "changed"
             return f"{owner_words(draft.variant.owner)} {asks}"

@@ -8,7 +8,7 @@ from typing import Any
 from reconciler.krm.yaml import parse
 from reconciler.planning.destination import Destination
 from reconciler.planning.outcome import Draft
-from reconciler.reporting.causes import cause_words, upstream_words
+from reconciler.reporting.causes import cause_words, object_words, upstream_words
 from reconciler.reporting.changes import Changes
 from reconciler.reporting.gates import waiting_for
 from reconciler.reporting.inputs import inputs_digest
@@ -75,9 +75,9 @@ def _section(title: str, lines: tuple[str, ...]) -> str:
 
 
 def _trailers(draft: Draft, destination: Destination, config: str) -> Iterable[str]:
-    owner, upstream = draft.variant.owner.key, draft.variant.upstream
+    upstream = draft.variant.upstream
     trailers = {
-        "Owner": f"{owner.kind} {owner.namespace}/{owner.name}",
+        "Owner": object_words(draft.variant.owner.key),
         "Task": draft.task,
         "Repository": destination.name,
         "Package": draft.variant.place.package,

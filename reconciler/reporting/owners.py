@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -119,7 +119,7 @@ def _upstream(variant: Variant) -> dict[str, str]:
 def _dependencies(outcome: Outcome) -> list[dict[str, Any]]:
     trace = outcome.trace if isinstance(outcome, Blocked) else outcome.record.trace
     asked = [
-        (question.split(" "), answer) for question, answer in sorted(trace.items()) if question.startswith("object ")
+        (question.split(" ", 4), answer) for question, answer in sorted(trace.items()) if question.startswith("object ")
     ]
     return [
         {"apiVersion": api_version, "kind": kind, "namespace": namespace, "name": name, "found": answer != ABSENT}
@@ -161,7 +161,7 @@ def _maker(config: ConfigStatus, owners: Mapping[ObjectKey, ObjectStatus]) -> Ob
 
 def _targets_ready(targets: object, ready: Collection[str]) -> dict[str, Any]:
     """Return a set's `targets` with `ready` in each (porch 11.7); nothing when the set lists none."""
-    if not isinstance(targets, Sequence):
+    if not isinstance(targets, list):
         return {}
     return {"targets": [{**target, "ready": target.get("packageVariant") in ready} for target in targets]}
 

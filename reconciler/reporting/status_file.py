@@ -73,7 +73,7 @@ def _objects(rendered: Rendered, trace: Trace) -> list[dict[str, Any]]:
     files = {(one.kind, one.namespace, one.name): one.source_file for one in rendered.injected}
     found = []
     for question, answer in sorted(trace.items()):
-        match question.split(" "):
+        match question.split(" ", 4):
             case ["object", _, kind, namespace, name] if answer != ABSENT:
                 file = files.get((kind, namespace, name))
                 hashed = MASK if kind == "Secret" else answer

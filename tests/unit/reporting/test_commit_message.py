@@ -141,6 +141,9 @@ def test_the_subject_says_which_package_and_why_in_72_characters(made: Draft, ex
         pytest.param(
             "edit", (REGION,), {REGION: "absent"}, "Region default/eu-west is gone", id="an-object-that-is-gone"
         ),
+        pytest.param(
+            "edit", ("object v1 A default b c",), {}, "A default/b c changed", id="a-name-with-blanks-is-one-name"
+        ),
         pytest.param("edit", (REGION,), {}, "Region default/eu-west changed", id="an-object-not-asked-for-any-more"),
         pytest.param(
             "edit",

@@ -280,6 +280,21 @@ def test_a_gated_variant_of_a_large_set_is_written() -> None:
     assert [path for path in files if "/PackageVariant/" in path] == ["objects/default/PackageVariant/one.yaml"]
 
 
+def test_a_maker_that_lists_no_targets_counts_its_children() -> None:
+    plan = of_set("one")
+    own, made = plan.room.statuses
+    files = status_files(replace(plan, room=replace(plan.room, statuses=(replace(own, fields={}), made))), {})
+
+    assert "targets" not in status(files, SET)
+    assert status(files, SET)["ready"] == 1
+
+
+def test_a_name_with_blanks_is_one_name() -> None:
+    asked = draft({}, {"a": "x"}, trace={"object v1 ConfigMap default a b": "absent"})
+
+    assert status(status_files(fleet(destination_plan(asked)), {}), GW)["contextDependencies"][0]["name"] == "a b"
+
+
 def test_the_variants_of_a_set_that_failed_stay_as_they_are() -> None:
     whole = of_set("one")
     reference = {"ownerReferences": [{"kind": "PackageVariantSet", "name": "edge"}]}

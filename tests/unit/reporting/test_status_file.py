@@ -196,6 +196,12 @@ def test_no_hash_of_a_secret_is_written() -> None:
     ]
 
 
+def test_a_name_with_blanks_is_one_name() -> None:
+    made = draft({}, {"a": "x"}, trace={"object v1 ConfigMap default a b": "sha256:1"})
+
+    assert [one["name"] for one in status_of(made)["inputs"]["objects"]] == ["a b"]
+
+
 def test_the_order_of_the_trace_does_not_matter() -> None:
     one = draft({}, {"a": "x"}, trace={SITE: "1", LOGIN: "2"})
     other = draft({}, {"a": "x"}, trace={LOGIN: "2", SITE: "1"})
