@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -48,22 +49,23 @@ def read_repositories(catalog: Catalog) -> tuple[Repositories, tuple[Finding, ..
     return found, tuple(findings)
 
 
+def kptfile_url(text: str) -> str:
+    """Return a Repository's URL as Kptfiles write it: ending in `.git`, without credentials (design 10.18)."""
+    bare = re.sub(r"(?<=://)[^/@\s]*@", "", text).rstrip("/")
+    return bare if bare.endswith(".git") else f"{bare}.git"
+
+
 def _read(one: ConfigObject) -> Repository | list[Finding]:
-    spec = one.data.get("spec")
-    spec = spec if isinstance(spec, dict) else {}
-    git = spec.get("git")
-    git = git if isinstance(git, dict) else {}
+    spec = _mapping(one.data.get("spec"))
+    git = _mapping(spec.get("git"))
     faults = [*_text_faults(one, git), *_spec_faults(one, spec)]
     if faults:
         return faults
     deployment = spec.get("deployment") is True
     branch = git.get("branch") or (f"clusters/{one.key.name}" if deployment else "main")
     if why := ref_name_fault(branch):
-        return [
-            _finding(
-                one, ("spec", "git", "branch"), f'spec.git.branch "{branch}" is not usable: {why}', "NameNotUsable"
-            )
-        ]
+        message = f'spec.git.branch "{branch}" is not usable: {why}'
+        return [_finding(one, ("spec", "git", "branch"), message, "NameNotUsable")]
     directory = (git.get("directory") or "").strip("/")
     prefix = git.get("tagPrefix")
     return Repository(
@@ -71,6 +73,10 @@ def _read(one: ConfigObject) -> Repository | list[Finding]:
         (f"{one.key.name}/" if deployment else "") if prefix is None else prefix,
         one.where, one.labels, one.annotations,
     )  # fmt: skip
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _text_faults(one: ConfigObject, git: Mapping[str, Any]) -> list[Finding]:
@@ -81,14 +87,10 @@ def _text_faults(one: ConfigObject, git: Mapping[str, Any]) -> list[Finding]:
             faults.append(_finding(one, ("spec", "git", name), f"spec.git.{name} must be a string, not {value!r}"))
     if not git.get("repo"):
         faults.append(_finding(one, ("spec", "git", "repo"), "spec.git.repo must name a Git repository; it is missing"))
-    if isinstance(git.get("directory"), str) and ".." in git["directory"].split("/"):
-        faults.append(
-            _finding(
-                one,
-                ("spec", "git", "directory"),
-                f'spec.git.directory must not leave the repository, as "{git["directory"]}" does',
-            )
-        )
+    directory = git.get("directory")
+    if isinstance(directory, str) and ".." in directory.split("/"):
+        message = f'spec.git.directory must not leave the repository, as "{directory}" does'
+        faults.append(_finding(one, ("spec", "git", "directory"), message))
     return faults
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
-from reconciler.expressions import Environment, ExpressionError, evaluate_string
+from reconciler.expressions import Environment, ExpressionError, Limits, evaluate_string
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.variants.set_model import Text
 
 _BEFORE_THE_REPOSITORY = frozenset({"repoDefault", "packageDefault", "upstream", "target"})
-_ENVIRONMENT = Environment(_BEFORE_THE_REPOSITORY | {"repository"})
-# the repository is what repoExpr is to find: it cannot be asked for its own name
-_REPO_ENVIRONMENT = Environment(_BEFORE_THE_REPOSITORY)
 
 
 class Described(Protocol):
@@ -48,24 +47,37 @@ def describe(found: Described, namespace: str) -> dict[str, Any]:
     }
 
 
-def expression_fault(text: str, *, knows_repository: bool = True) -> str | None:
-    """Why an expression does not parse or uses an undeclared variable, or None."""
+def expression_fault(text: Text, limits: Limits) -> str | None:
+    """Why an expression does not parse, is too long or uses an undeclared variable, or None."""
+    if not text.expression:
+        return None
     try:
-        _environment(knows_repository).compile(text)
+        _environment(limits, text.knows_repository).compile(text.text)
     except ExpressionError as error:
         return str(error)
     return None
 
 
-def evaluate(text: Text, bindings: Mapping[str, Any]) -> str:
-    """Return what a text of a template stands for, given these inputs. Raises TemplateError."""
-    if not text.expression:
-        return text.text
-    try:
-        return evaluate_string(_environment("repository" in bindings).compile(text.text), bindings)
-    except ExpressionError as error:
-        raise TemplateError(f"{text.path}: {error}") from error
+@dataclass(frozen=True)
+class Inputs:
+    """What the expressions of one target may see, and what each may cost."""
+
+    bindings: Mapping[str, Any]
+    limits: Limits
+
+    def evaluate(self, text: Text) -> str:
+        """Return what a text of a template stands for. Raises TemplateError."""
+        if not text.expression:
+            return text.text
+        try:
+            program = _environment(self.limits, text.knows_repository).compile(text.text)
+            return evaluate_string(program, self.bindings)
+        except ExpressionError as error:
+            raise TemplateError(f"{text.path_in_template}: {error}") from error
 
 
-def _environment(knows_repository: bool) -> Environment:
-    return _ENVIRONMENT if knows_repository else _REPO_ENVIRONMENT
+@lru_cache(maxsize=2)
+def _environment(limits: Limits, knows_repository: bool) -> Environment:
+    # the repository is what repoExpr is to find: it cannot be asked for its own name
+    own = {"repository"} if knows_repository else set()
+    return Environment(_BEFORE_THE_REPOSITORY | own, limits=limits)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from reconciler.expressions import Limits
 from reconciler.krm.names import package_path_fault
 from reconciler.krm.selectors import SELECTOR_FIELDS, LabelSelector, read_label_selector
 from reconciler.rules.variants.fields import Faults, Fields
+from reconciler.rules.variants.inputs import expression_fault
 from reconciler.rules.variants.model import Head, Upstream
 from reconciler.rules.variants.read_parts import (
     UPSTREAM_FIELDS,
@@ -48,13 +50,17 @@ class ReadRevisionSet(NamedTuple):
     errors: tuple[str, ...]
 
 
-def read_package_variant_set(data: Mapping[str, Any]) -> ReadSet:
-    """Read a whole PackageVariantSet object; v1alpha1 was another API and is refused (porch 1)."""
+def read_package_variant_set(data: Mapping[str, Any], cel: Limits) -> ReadSet:
+    """Read a whole PackageVariantSet object; v1alpha1 was another API and is refused (porch 1).
+
+    Its expressions are checked here, before any target is seen; `cel` says how long and deep they may be.
+    """
     version = data.get("apiVersion")
     if version != SET_API_VERSION:
         return ReadSet(None, (f"unsupported PackageVariantSet apiVersion {version}; use v1alpha2",), ())
     faults = Faults()
     spec = _read_spec(Fields("spec", data.get("spec"), faults))
+    faults.add(*_expression_faults(spec, cel))
     whole = Fields("", data, faults)
     whole.refuse_unknown(*OBJECT_FIELDS)
     read_name(whole)
@@ -86,6 +92,21 @@ def _read_spec(spec: Fields) -> PackageVariantSetSpec:
     return PackageVariantSetSpec(
         upstreams, targets, upstream_sets, "skipTarget" if policy == "skipTarget" else "stopAll"
     )
+
+
+def _expression_faults(spec: PackageVariantSetSpec, cel: Limits) -> Iterator[str]:
+    for target in spec.targets:
+        faults = tuple(_template_faults(target.template, cel))
+        yield from faults
+        # what the template has is in its changed forms, too, and is told once
+        for template in target.overlaid.values() if not faults else ():
+            yield from _template_faults(template, cel)
+
+
+def _template_faults(template: Template, cel: Limits) -> Iterator[str]:
+    for text in template.texts():
+        if fault := expression_fault(text, cel):
+            yield f"{text.path}: {fault}"
 
 
 def _read_upstreams(spec: Fields) -> tuple[tuple[Upstream, ...], tuple[str, ...]]:

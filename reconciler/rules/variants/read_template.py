@@ -1,9 +1,8 @@
-"""Reading the template of a set's target, its expressions checked before any target is seen (porch 11.1)."""
+"""Reading the template of a set's target (porch 11.1)."""
 
 from __future__ import annotations
 
 from reconciler.rules.variants.fields import Fields
-from reconciler.rules.variants.inputs import expression_fault
 from reconciler.rules.variants.read_parts import (
     FUNCTION_FIELDS,
     read_function,
@@ -129,8 +128,4 @@ def _read_functions(pipeline: Fields, name: str) -> tuple[FunctionTemplate, ...]
 
 
 def _expression(fields: Fields, name: str, *, knows_repository: bool = True) -> Text:
-    text, path = fields.text(name), fields.at(name)
-    if fault := expression_fault(text, knows_repository=knows_repository):
-        fields.faults.add(f"{path}: {fault}")
-    # messages of a rendering already name the target: porch 11.3
-    return Text(text, path[path.index("template") :], expression=True)
+    return Text(fields.text(name), fields.at(name), True, knows_repository)

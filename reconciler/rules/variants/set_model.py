@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -14,11 +14,20 @@ ErrorPolicy = Literal["stopAll", "skipTarget"]
 
 @dataclass(frozen=True)
 class Text:
-    """A text of a template: as it stands, or a CEL expression; `path` is where it was written, for messages."""
+    """A text of a template: as it stands, or a CEL expression.
+
+    `path` is where an expression was written, for messages; only that of the repository does not know the repository.
+    """
 
     text: str
     path: str = ""
     expression: bool = False
+    knows_repository: bool = True
+
+    @property
+    def path_in_template(self) -> str:
+        """The path from the template on: messages of a rendering already name the target (porch 11.3)."""
+        return self.path[self.path.index("template") :]
 
 
 @dataclass(frozen=True)
@@ -35,6 +44,11 @@ class MapTemplate:
 
     static: Mapping[str, str] = field(default_factory=dict)
     entries: tuple[MapEntry, ...] = ()
+
+
+def _texts(entries: Iterable[MapEntry]) -> Iterator[Text]:
+    for entry in entries:
+        yield from (entry.key, entry.value)
 
 
 @dataclass(frozen=True)
@@ -72,6 +86,16 @@ class Template:
     mutators: tuple[FunctionTemplate, ...] = ()
     update_strategy: UpdateStrategy | None = None
     conflict_policy: ConflictPolicy | None = None
+
+    def texts(self) -> Iterator[Text]:
+        """Yield every text that may be an expression, in the order of porch 11.1."""
+        yield from (text for text in (self.repo, self.package) if text)
+        for template in (self.labels, self.annotations, self.context):
+            yield from _texts(template.entries)
+        yield from self.remove_keys
+        yield from (injector.name for injector in self.injectors)
+        for function in (*self.mutators, *self.validators):
+            yield from _texts(function.config)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from reconciler.expressions import Limits
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.variants.inputs import Described, TemplateError
 from reconciler.rules.variants.model import PackageVariantSpec, Upstream
@@ -114,15 +115,15 @@ class _Rendered:
     index: int
 
 
-def expand_set(wanted: PackageVariantSet, world: SetWorld) -> Expansion | SetFailure:
-    """Return the PackageVariants of a set, or why there are none (porch 11.2 to 11.6)."""
+def expand_set(wanted: PackageVariantSet, world: SetWorld, cel: Limits) -> Expansion | SetFailure:
+    """Return the PackageVariants of a set, or why there are none (porch 11.2 to 11.6); `cel` limits each expression."""
     upstreams = _load_upstreams(wanted.spec, world)
     if isinstance(upstreams, SetFailure):
         return upstreams
     contexts = unroll(wanted.spec.targets, [upstream for upstream, _ in upstreams], world, wanted.key.namespace)
     if isinstance(contexts, UnknownKind):
         return SetFailure("NoMatchingTargets", str(contexts))
-    outcomes = [_render(context, upstreams[context.upstream_index], wanted, world) for context in contexts]
+    outcomes = [_render(context, upstreams[context.upstream_index], wanted, world, cel) for context in contexts]
     skipped = tuple(outcome for outcome in outcomes if isinstance(outcome, SkippedTarget))
     if skipped and wanted.spec.error_policy == "stopAll":
         return SetFailure(skipped[0].reason, "; ".join(dict.fromkeys(one.message for one in skipped)))
@@ -164,10 +165,10 @@ def _named_upstreams(spec: PackageVariantSetSpec, world: SetWorld) -> list[Upstr
 
 
 def _render(
-    context: TargetContext, upstream: _Seen, wanted: PackageVariantSet, world: SetWorld
+    context: TargetContext, upstream: _Seen, wanted: PackageVariantSet, world: SetWorld, cel: Limits
 ) -> _Rendered | SkippedTarget:
     try:
-        placed = place_target(context, *upstream, world.repository, wanted.key.namespace)
+        placed = place_target(context, *upstream, world.repository, wanted.key.namespace, cel)
     except TemplateError as error:
         return SkippedTarget(context.index, "RenderError", f"{context}: {error}")
     try:

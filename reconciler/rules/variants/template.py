@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reconciler.rules.variants.inputs import Described, TemplateError, describe, evaluate
+from reconciler.expressions import Limits
+from reconciler.rules.variants.inputs import Described, Inputs, TemplateError, describe
 from reconciler.rules.variants.model import Function, Injector, PackageContext, Pipeline, Upstream, written
 from reconciler.rules.variants.naming import TargetKey
 from reconciler.rules.variants.set_model import FunctionTemplate, InjectorTemplate, MapEntry, MapTemplate, Template
 from reconciler.rules.variants.unroll import TargetContext
 
 FindRepository = Callable[[str], Described | None]
-Inputs = Mapping[str, Any]
+Seen = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -27,23 +28,24 @@ class Placed:
 
 
 def place_target(
-    context: TargetContext, upstream: Upstream, upstream_seen: Inputs, find: FindRepository, namespace: str
+    context: TargetContext, upstream: Upstream, upstream_seen: Seen, find: FindRepository, namespace: str, cel: Limits
 ) -> Placed:
     """Return where one target's variant goes.
 
     `upstream_seen` is what expressions see of the upstream revision, `find` gives the Repositories of the set's
-    namespace by name. Raises TemplateError, whose text starts with the path of the expression.
+    namespace by name, `cel` is what each expression may cost. Raises TemplateError, whose text starts with the path
+    of the expression.
     """
     template = context.template
-    inputs: dict[str, Any] = {
+    bindings: dict[str, Any] = {
         "repoDefault": context.repo_default,
         "packageDefault": context.package_default,
         "upstream": upstream_seen,
         "target": context.target,
     }
-    repo = evaluate(template.repo, inputs) if template.repo else context.repo_default
-    inputs["repository"] = _load_repository(repo, find, namespace)
-    package = evaluate(template.package, inputs) if template.package else context.package_default
+    repo = Inputs(bindings, cel).evaluate(template.repo) if template.repo else context.repo_default
+    inputs = Inputs({**bindings, "repository": _load_repository(repo, find, namespace)}, cel)
+    package = inputs.evaluate(template.package) if template.package else context.package_default
     return Placed(context, upstream, TargetKey(repo, package), inputs)
 
 
@@ -89,15 +91,15 @@ def render_map(template: MapTemplate, inputs: Inputs) -> dict[str, str]:
 
 
 def _render_entries(entries: Sequence[MapEntry], inputs: Inputs) -> dict[str, str]:
-    return {evaluate(entry.key, inputs): evaluate(entry.value, inputs) for entry in entries}
+    return {inputs.evaluate(entry.key): inputs.evaluate(entry.value) for entry in entries}
 
 
 def _render_remove_keys(template: Template, inputs: Inputs) -> tuple[str, ...]:
-    return tuple(sorted({evaluate(key, inputs) for key in template.remove_keys}))
+    return tuple(sorted({inputs.evaluate(key) for key in template.remove_keys}))
 
 
 def _render_injector(template: InjectorTemplate, inputs: Inputs) -> Injector:
-    return Injector(evaluate(template.name, inputs), template.group, template.version, template.kind)
+    return Injector(inputs.evaluate(template.name), template.group, template.version, template.kind)
 
 
 def _render_functions(templates: Sequence[FunctionTemplate], inputs: Inputs) -> tuple[Function, ...]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconciler.expressions import Limits
 from reconciler.rules.variants.fields import Faults, Fields, shown
 from reconciler.rules.variants.read_set import read_package_variant_set, read_revision_set
 from reconciler.rules.variants.read_variant import read_package_variant
@@ -40,7 +42,7 @@ SPECS = st.one_of(WRITTEN, st.dictionaries(NAMES, WRITTEN, max_size=8))
     ("read", "version"),
     [
         pytest.param(read_package_variant, "config.porch.kpt.dev/v1alpha1", id="variant"),
-        pytest.param(read_package_variant_set, "config.porch.kpt.dev/v1alpha2", id="set"),
+        pytest.param(partial(read_package_variant_set, cel=Limits()), "config.porch.kpt.dev/v1alpha2", id="set"),
         pytest.param(read_revision_set, "reconciler.dev/v1alpha1", id="revision-set"),
     ],
 )

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from reconciler.expressions import Limits
 from reconciler.krm.selectors import LabelSelector
 from reconciler.rules.variants.model import FloatingTag, Revision, Upstream
 from reconciler.rules.variants.read_set import read_package_variant_set, read_revision_set
@@ -189,7 +190,7 @@ def upstream(**fields: Any) -> dict[str, Any]:
     ],
 )
 def test_errors(spec: Any, errors: list[str]) -> None:
-    read = read_package_variant_set(variant_set(spec))
+    read = read_package_variant_set(variant_set(spec), Limits())
 
     assert list(read.errors) == errors
     assert (read.spec is None) == bool(errors)
@@ -222,7 +223,7 @@ def test_errors(spec: Any, errors: list[str]) -> None:
     ],
 )
 def test_expressions_are_checked_before_any_target_is_seen(fields: dict[str, Any], path: str) -> None:
-    (error,) = read_package_variant_set(variant_set(template(**fields))).errors
+    (error,) = read_package_variant_set(variant_set(template(**fields)), Limits()).errors
 
     assert error.startswith(f"{TEMPLATE}.{path}: ")
 
@@ -231,13 +232,13 @@ def test_expressions_are_checked_before_any_target_is_seen(fields: dict[str, Any
     "text", ["repoDefault", "packageDefault", "upstream.name", "target.package", "repository.name"]
 )
 def test_every_declared_variable_may_be_used(text: str) -> None:
-    read = read_package_variant_set(variant_set(template(downstream={"packageExpr": text})))
+    read = read_package_variant_set(variant_set(template(downstream={"packageExpr": text})), Limits())
 
     assert read.errors == ()
 
 
 def test_the_old_api_is_refused() -> None:
-    read = read_package_variant_set(variant_set({}, "v1alpha1"))
+    read = read_package_variant_set(variant_set({}, "v1alpha1"), Limits())
 
     assert read.errors == ("unsupported PackageVariantSet apiVersion config.porch.kpt.dev/v1alpha1; use v1alpha2",)
 
@@ -266,7 +267,10 @@ def test_the_old_api_is_refused() -> None:
     ],
 )
 def test_aliases(spec: Any, plain: Any, warnings: list[str]) -> None:
-    read, expected = read_package_variant_set(variant_set(spec)), read_package_variant_set(variant_set(plain))
+    read, expected = (
+        read_package_variant_set(variant_set(spec), Limits()),
+        read_package_variant_set(variant_set(plain), Limits()),
+    )
 
     assert list(read.warnings) == warnings
     assert read.errors == expected.errors == expected.warnings == ()
@@ -274,7 +278,7 @@ def test_aliases(spec: Any, plain: Any, warnings: list[str]) -> None:
 
 
 def read_spec(spec: Any) -> PackageVariantSetSpec:
-    read = read_package_variant_set(variant_set(spec))
+    read = read_package_variant_set(variant_set(spec), Limits())
     assert read.spec is not None, read.errors
     return read.spec
 

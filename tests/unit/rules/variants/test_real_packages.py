@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reconciler.expressions import Limits
 from reconciler.krm.yaml import YamlError, emit, parse
 from reconciler.rules.variants.mutate import mutation_of
 from reconciler.rules.variants.points import find_points
@@ -21,7 +23,10 @@ from reconciler.snapshot.trace import View
 ROOT = Path(__file__).resolve().parents[4] / "../shared/data/packages"
 PACKAGES = sorted(path.parent for path in ROOT.rglob("Kptfile"))
 pytestmark = pytest.mark.skipif(not PACKAGES, reason="the packages of other projects are not there")
-READERS: dict[str, Any] = {"PackageVariant": read_package_variant, "PackageVariantSet": read_package_variant_set}
+READERS: dict[str, Any] = {
+    "PackageVariant": read_package_variant,
+    "PackageVariantSet": partial(read_package_variant_set, cel=Limits()),
+}
 
 
 def load(folder: Path) -> FileTree:

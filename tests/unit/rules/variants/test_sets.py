@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from reconciler.expressions import Limits
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.variants.guards import Deletions, deletion_hash, guard_deletions, name_conflict
 from reconciler.rules.variants.model import Upstream
@@ -74,19 +75,19 @@ def wanted(*targets: Any, name: str = "s", **others: Any) -> PackageVariantSet:
     spec = {"upstream": {"repo": "catalog", "package": "p", "revision": "v1"}, "targets": list(targets), **others}
     spec = {field: value for field, value in spec.items() if value is not None}
     data = {"apiVersion": f"{PORCH}/v1alpha2", "kind": "PackageVariantSet", "metadata": {"name": name}, "spec": spec}
-    read = read_package_variant_set(data)
+    read = read_package_variant_set(data, Limits())
     assert read.spec is not None, read.errors
     return PackageVariantSet(ObjectKey(PORCH, "PackageVariantSet", "default", name), "uid-1", read.spec)
 
 
 def expand(*targets: Any, world: World = WORLD, **others: Any) -> Expansion:
-    expansion = expand_set(wanted(*targets, **others), world)
+    expansion = expand_set(wanted(*targets, **others), world, Limits())
     assert isinstance(expansion, Expansion), expansion
     return expansion
 
 
 def fail(*targets: Any, world: World = WORLD, **others: Any) -> SetFailure:
-    failure = expand_set(wanted(*targets, **others), world)
+    failure = expand_set(wanted(*targets, **others), world, Limits())
     assert isinstance(failure, SetFailure)
     return failure
 

@@ -1,0 +1,29 @@
+"""Where in a file a message belongs: at the field that it names first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from reconciler.krm.findings import Finding, Severity
+from reconciler.snapshot.catalog import ConfigObject
+
+_FIELD_PATH = re.compile(r"(?:metadata|spec)(?:\.[A-Za-z]+|\[\d+\])*|apiVersion")
+_STEP = re.compile(r"([A-Za-z]+)|\[(\d+)\]")
+
+
+def field_findings(
+    one: ConfigObject, texts: Iterable[str], code: str, severity: Severity = Severity.ERROR
+) -> tuple[Finding, ...]:
+    """Return a finding for each text, at the field it names: `spec.injectors[1].name must not be empty`."""
+    return tuple(_finding(one, text, code, severity) for text in texts)
+
+
+def _finding(one: ConfigObject, text: str, code: str, severity: Severity) -> Finding:
+    named = _FIELD_PATH.search(text)
+    return Finding(code, text, one.where_at(tuple(_steps(named[0]))) if named else one.where, severity)
+
+
+def _steps(path: str) -> Iterator[str | int]:
+    for name, index in _STEP.findall(path):
+        yield name or int(index)

@@ -1,0 +1,151 @@
+"""One PackageVariantSet: its variants, or why it is left as it was (porch 11, design 10.33)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.krm.conditions import Condition
+from reconciler.krm.findings import Finding, Severity
+from reconciler.krm.identity import ObjectKey, split_api_version
+from reconciler.rules.repository import Repository
+from reconciler.rules.variant import ConfigStatus, Owner, RoomResult, Stalled, Variant
+from reconciler.rules.variants import status
+from reconciler.rules.variants.field_places import field_findings
+from reconciler.rules.variants.guards import guard_deletions, name_conflict
+from reconciler.rules.variants.model import Upstream
+from reconciler.rules.variants.read_set import REVISION_SET_API_VERSION, read_package_variant_set
+from reconciler.rules.variants.read_variant import VARIANT_API_VERSION
+from reconciler.rules.variants.set_model import PackageVariantSetSpec
+from reconciler.rules.variants.sets import Expansion, GeneratedVariant, PackageVariantSet, SetFailure, expand_set
+from reconciler.rules.variants.singles import place_variant
+from reconciler.rules.variants.surroundings import Surroundings, Upstreams
+from reconciler.rules.variants.upstream import Unresolved
+from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ConfigObject
+
+
+def result_of_set(
+    one: ConfigObject, catalog: Catalog, around: Surroundings, upstreams: Upstreams, taken: Collection[str]
+) -> RoomResult:
+    """Return what a PackageVariantSet asks for; one that fails is kept, and so are its variants.
+
+    `taken` are the names of the PackageVariants of its namespace that are not its own.
+    """
+    spec, errors, warnings = read_package_variant_set(one.data, around.cel)
+    deprecated = field_findings(one, warnings, "Deprecated", Severity.WARNING)
+    if spec is None:
+        findings = (*deprecated, *field_findings(one, errors, "ValidationError"))
+        return _failed(one, status.set_invalid(errors), findings)
+    expansion = _expand(one, spec, _SetView(one.key.namespace, catalog, around, upstreams), taken)
+    if isinstance(expansion, SetFailure):
+        finding = Finding(expansion.reason, expansion.message, one.where)
+        return _failed(one, status.set_failed(expansion), (*deprecated, finding))
+    return _reconciled(one, expansion, deprecated, around, upstreams)
+
+
+def _expand(
+    one: ConfigObject, spec: PackageVariantSetSpec, view: _SetView, taken: Collection[str]
+) -> Expansion | SetFailure:
+    wanted = PackageVariantSet(one.key, str(one.data["metadata"].get("uid") or one.key.uid), spec)
+    expansion = expand_set(wanted, view, view.around.cel)
+    return expansion if isinstance(expansion, SetFailure) else name_conflict(expansion, taken) or expansion
+
+
+def _failed(one: ConfigObject, conditions: tuple[Condition, ...], findings: tuple[Finding, ...]) -> RoomResult:
+    told = ConfigStatus(one.key, one.api_version, conditions)
+    return RoomResult(statuses=(told,), findings=findings, kept=frozenset({one.key}))
+
+
+def _reconciled(
+    one: ConfigObject, expansion: Expansion, deprecated: tuple[Finding, ...], around: Surroundings, upstreams: Upstreams
+) -> RoomResult:
+    guarded = guard_deletions(expansion, around.children.get(one.key, ()), one.annotations, around.max_delete_percent)
+    placed = [_place(generated, one, around, upstreams) for generated in expansion.variants]
+    return RoomResult(
+        tuple(variant for variant in placed if not isinstance(variant, Stalled)),
+        tuple(stalled for stalled in placed if isinstance(stalled, Stalled)),
+        (*map(_generated_status, expansion.variants), _set_status(one, expansion, guarded.why)),
+        (*deprecated, *_findings(one, expansion, guarded.why)),
+        frozenset({one.key} if expansion.skipped else ()),
+    )
+
+
+def _place(
+    generated: GeneratedVariant, one: ConfigObject, around: Surroundings, upstreams: Upstreams
+) -> Variant | Stalled:
+    owner = Owner(_key(generated), VARIANT_API_VERSION, one.key)
+    return place_variant(owner, generated.spec, one.where, around, upstreams)
+
+
+def _findings(one: ConfigObject, expansion: Expansion, held: SetFailure | None) -> tuple[Finding, ...]:
+    skipped = tuple(Finding(target.reason, target.message, one.where) for target in expansion.skipped)
+    if held:
+        return (*skipped, Finding(held.reason, held.message, one.where))
+    if expansion.variants or skipped:
+        return skipped
+    return (Finding("NoMatch", f"no target of {one.key} matches anything", one.where, Severity.WARNING),)
+
+
+def _key(generated: GeneratedVariant) -> ObjectKey:
+    return ObjectKey(PORCH_GROUP, "PackageVariant", generated.namespace, generated.name)
+
+
+def _generated_status(generated: GeneratedVariant) -> ConfigStatus:
+    data = generated.as_data()
+    return ConfigStatus(_key(generated), VARIANT_API_VERSION, spec=data["spec"], metadata=data["metadata"])
+
+
+def _set_status(one: ConfigObject, expansion: Expansion, held: SetFailure | None) -> ConfigStatus:
+    skipped = [target.message for target in expansion.skipped]
+    conditions = status.set_failed(held) if held else status.set_reconciled((), skipped)
+    fields = {"targets": [_target_entry(made) for made in expansion.variants], "skipped": len(skipped)}
+    return ConfigStatus(one.key, one.api_version, conditions, fields, children=tuple(map(_key, expansion.variants)))
+
+
+def _target_entry(made: GeneratedVariant) -> dict[str, object]:
+    return {
+        "repo": made.key.repo,
+        "package": made.key.package,
+        "packageVariant": made.name,
+        "targetIndex": made.target_indexes[0],
+    }
+
+
+@dataclass(frozen=True)
+class _SetView:
+    """What one set may look at: its own namespace only."""
+
+    namespace: str
+    catalog: Catalog
+    around: Surroundings
+    upstreams: Upstreams
+
+    def repository(self, name: str) -> Repository | None:
+        return self.around.repositories.get((self.namespace, name))
+
+    def upstream(self, upstream: Upstream) -> Mapping[str, Any] | Unresolved:
+        return self.upstreams.described(self.namespace, upstream)
+
+    def revision_set(self, name: str) -> Mapping[str, Any] | None:
+        found = self.catalog.named.get((REVISION_SET_API_VERSION, "PackageRevisionSet", self.namespace, name))
+        return found.data if found else None
+
+    def knows_kind(self, api_version: str, kind: str) -> bool:
+        written = any((api_version, kind) == (known, of) for known, of, _ in self.catalog.types)
+        return written or self._is_defined(api_version, kind)
+
+    def _is_defined(self, api_version: str, kind: str) -> bool:
+        group, _ = split_api_version(api_version)
+        definitions = self.catalog.of_kind("apiextensions.k8s.io", "CustomResourceDefinition")
+        return any(_defines(definition.data.get("spec"), group, kind) for definition in definitions)
+
+    def select(self, api_version: str, kind: str) -> Sequence[ConfigObject]:
+        return self.catalog.of_type(api_version, kind, self.namespace)
+
+
+def _defines(spec: object, group: str, kind: str) -> bool:
+    if not isinstance(spec, dict):
+        return False
+    names = spec.get("names")
+    return isinstance(names, dict) and spec.get("group") == group and names.get("kind") == kind

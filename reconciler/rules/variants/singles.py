@@ -1,0 +1,93 @@
+"""One PackageVariant, written by hand or made by a set: what becomes of it (porch 5, 10)."""
+
+from __future__ import annotations
+
+from reconciler.krm.digest import digest
+from reconciler.krm.findings import Finding, Severity, Where
+from reconciler.rules.repository import kptfile_url
+from reconciler.rules.variant import Owner, Place, RoomResult, Stalled, Upstream, Variant
+from reconciler.rules.variants import status
+from reconciler.rules.variants.field_places import field_findings
+from reconciler.rules.variants.model import PackageVariantSpec
+from reconciler.rules.variants.mutate import mutation_of
+from reconciler.rules.variants.read_variant import read_package_variant
+from reconciler.rules.variants.surroundings import Surroundings, Unreachable, Upstreams
+from reconciler.rules.variants.upstream import Resolved, Unresolved
+from reconciler.snapshot.catalog import ConfigObject
+
+
+def result_of_variant(one: ConfigObject, around: Surroundings, upstreams: Upstreams) -> RoomResult:
+    """Return the variant that a hand-written PackageVariant asks for, or why it stalls."""
+    owner = Owner(one.key, one.api_version)
+    spec, errors, warnings = read_package_variant(one.data)
+    deprecated = field_findings(one, warnings, "Deprecated", Severity.WARNING)
+    if spec is None:
+        findings = field_findings(one, errors, "ValidationError")
+        stalled = Stalled(owner, status.variant_invalid(errors), findings, _written_place(one))
+        return RoomResult(stalled=(stalled,), findings=deprecated)
+    placed = place_variant(owner, spec, one.where, around, upstreams)
+    if isinstance(placed, Stalled):
+        return RoomResult(stalled=(placed,), findings=deprecated)
+    return RoomResult((placed,), findings=deprecated)
+
+
+def place_variant(
+    owner: Owner, spec: PackageVariantSpec, where: Where, around: Surroundings, upstreams: Upstreams
+) -> Variant | Stalled:
+    """Return the variant of a sound spec, or why its package cannot be made now; `where` is what findings point at."""
+    namespace = owner.key.namespace
+    if (namespace, spec.downstream.repo) not in around.repositories:
+        message = f'could not find Repository "{spec.downstream.repo}" in namespace "{namespace}"'
+        conditions = status.variant_stalled("DownstreamNotFound", message)
+        return Stalled(owner, conditions, (Finding("DownstreamNotFound", message, where),), _place(owner, spec))
+    found = upstreams.resolve(namespace, spec.upstream)
+    match found:
+        case Unresolved(reason, message):
+            conditions = status.variant_unresolved(found)
+            finding = Finding(reason, message, where)
+        case Unreachable(message):
+            conditions = status.variant_failed(message)
+            finding = Finding("UpstreamUnreachable", message, where)
+        case Resolved():
+            return _variant(owner, spec, where, found, around)
+    return Stalled(owner, conditions, (finding,), _place(owner, spec))
+
+
+def _variant(owner: Owner, spec: PackageVariantSpec, where: Where, found: Resolved, around: Surroundings) -> Variant:
+    key, place = owner.key, _place(owner, spec)
+    upstream = _upstream(key.namespace, found, around)
+    deployment = around.repositories[key.namespace, place.repository].deployment
+    facts = {
+        "variant": digest({"name": key.name, "spec": spec.as_data()}),
+        "upstream": f"{upstream.repo} {upstream.directory} {upstream.ref} {upstream.tree}",
+        "repository": digest({"deployment": deployment}),
+        "engine": around.engine,
+    }
+    warnings = tuple(Finding("UpstreamWarning", text, where, Severity.WARNING) for text in found.warnings)
+    return Variant(
+        owner, place, upstream, mutation_of(spec, key.name, key.namespace), facts,
+        deployment, spec.adoption_policy, spec.deletion_policy, spec.labels, spec.annotations, warnings,
+    )  # fmt: skip
+
+
+def _place(owner: Owner, spec: PackageVariantSpec) -> Place:
+    return Place(owner.key.namespace, spec.downstream.repo, spec.downstream.package)
+
+
+def _upstream(namespace: str, found: Resolved, around: Surroundings) -> Upstream:
+    repository = around.repositories[namespace, found.repository]
+    return Upstream(
+        namespace, found.repository, around.upstreams.url(repository), kptfile_url(repository.url),
+        found.directory, found.package, found.ref, found.commit, found.tree,
+        around.upstreams.seconds(repository, found.commit),
+    )  # fmt: skip
+
+
+def _written_place(one: ConfigObject) -> Place | None:
+    """Return where an invalid PackageVariant means to go, if it says so: what stands there is then left alone."""
+    spec = one.data.get("spec")
+    downstream = spec.get("downstream") if isinstance(spec, dict) else None
+    if not isinstance(downstream, dict):
+        return None
+    repo, package = downstream.get("repo"), downstream.get("package")
+    return Place(one.key.namespace, repo, package) if isinstance(repo, str) and isinstance(package, str) else None
