@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from reconciler.rules.variant import AdoptionPolicy, DeletionPolicy
 
-TagMode = Literal["draft", "rewrite"]
 UpdateStrategy = Literal["resource-merge", "copy-merge", "fast-forward", "force-delete-replace"]
 ConflictPolicy = Literal["upstream", "local", "block"]
 
@@ -62,21 +61,15 @@ Reference = Revision | Head | Workspace | FloatingTag
 
 @dataclass(frozen=True)
 class Upstream:
-    """The package to vary. `settle_seconds`: how long a floating tag must have stood before it is followed."""
+    """The package to vary, and which of its revisions."""
 
     repo: str
     package: str
     reference: Reference
-    tag_mode: TagMode = "draft"
-    settle_seconds: float = 0.0
-    settle: str = ""
 
     def as_data(self) -> dict[str, Any]:
         """Return it as it is written to YAML."""
-        tag_mode = self.tag_mode if self.tag_mode != "draft" else None
-        shared = {"repo": self.repo, "package": self.package}
-        policy = written({"tagMode": tag_mode, "tagPolicy": written({"settle": self.settle})})
-        return {**shared, **_reference_data(self.reference), **policy}
+        return {"repo": self.repo, "package": self.package, **_reference_data(self.reference)}
 
 
 def _reference_data(reference: Reference) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from reconciler.krm.names import (
     ref_name_fault,
     workspace_fault,
 )
-from reconciler.rules.variants.durations import duration_seconds
 from reconciler.rules.variants.fields import Faults, Fields, shown
 from reconciler.rules.variants.model import (
     ConflictPolicy,
@@ -108,17 +107,13 @@ def _tag_fault(name: str) -> str | None:
 
 
 def build_upstream(upstream: Fields, repo: str, package: str, reference: Reference) -> Upstream:
-    """Return the upstream with the fields that say how a floating tag is followed (design 10.21)."""
-    mode = upstream.choice(
-        "tagMode", ("draft", "rewrite"), f'{upstream.at("tagMode")} can only be "draft" or "rewrite"'
-    )
-    policy = upstream.fields("tagPolicy")
+    """Return the upstream; ways to follow a floating tag that we do not have yet are refused (design 10.21)."""
+    mode, policy = upstream.at("tagMode"), upstream.fields("tagPolicy")
+    upstream.choice("tagMode", ("draft",), f'{mode} can only be "draft"; "rewrite" is not supported yet')
     policy.refuse_unknown("settle")
-    settle = policy.text("settle")
-    seconds = duration_seconds(settle) if settle else 0.0
-    if seconds is None:
-        upstream.faults.add(f'{policy.at("settle")} must be a duration such as "10m", not "{settle}"')
-    return Upstream(repo, package, reference, "rewrite" if mode == "rewrite" else "draft", seconds or 0.0, settle)
+    if policy.has("settle"):
+        upstream.faults.add(f"{policy.at('settle')} is not supported yet: a tag is followed as soon as it moves")
+    return Upstream(repo, package, reference)
 
 
 def read_labels(fields: Fields, name: str) -> dict[str, str]:
