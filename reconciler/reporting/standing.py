@@ -43,11 +43,12 @@ def _troubles(summary: Mapping[str, Any]) -> Iterator[str]:
     for one in summary.get("held", ()):
         yield f"held       {one['package']}: {one['reason']}: {one['message']}"
     for one in summary.get("gated", ()):
-        yield f"gated      {one['object']}: {_fields({name: one[name] for name in one if name != 'object'})}"
+        yield f"gated      {one['object']}: {_why_gated(one)}"
     for one in summary.get("findings", ()):
         place = ":".join(str(one[name]) for name in ("file", "line") if name in one) or one.get("object", "")
         yield f"{one['severity']:<10} {f'{place}: ' if place else ''}{one['code']}: {one['message']}"
 
 
-def _fields(one: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in one.items())
+def _why_gated(one: Mapping[str, Any]) -> str:
+    gates = f"gates not met: {', '.join(one['unmetGates'])}" if "unmetGates" in one else ""
+    return ": ".join(part for part in (one.get("reason", ""), one.get("message", ""), gates) if part)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from reconciler.krm.findings import Finding
 from reconciler.krm.yaml import emit
 from reconciler.planning.fleet import FleetPlan
-from reconciler.planning.outcome import Blocked
 from reconciler.reporting.findings import findings_data
 from reconciler.reporting.sections import items, section
 from reconciler.reporting.status_file import told
@@ -31,7 +29,7 @@ def summary_file(plan: FleetPlan, documents: Iterable[StatusDocument]) -> bytes:
         "notReady": [one for document in known for one in _not_ready(document)],
         "gated": [one for document in known for one in _gated(document)],
         "held": list(_held(plan)),
-        "findings": findings_data(standing_findings(plan)),
+        "findings": findings_data(plan.all_findings()),
     }
     totals = {**_totals(plan), **{name: len(listed) for name, listed in lists.items()}}
     document = {"totals": totals, **{name: listed[:_MOST_LISTED] for name, listed in lists.items() if listed}}
@@ -42,23 +40,6 @@ def is_well(document: StatusDocument) -> bool:
     """Tell whether an object is ready, with nothing between its drafts and their approval."""
     ready = any((one.get("type"), one.get("status")) == ("Ready", "True") for one in _conditions(document))
     return ready and not list(_gated(document))
-
-
-def standing_findings(plan: FleetPlan) -> Iterator[Finding]:
-    """Yield the findings of a pass that the next pass over the same world finds again.
-
-    What a render was warned of stands in the package's own status file: a pass that renders nothing cannot tell.
-    """
-    yield from plan.findings
-    for stalled in plan.room.stalled:
-        yield from stalled.findings
-    for variant in plan.room.variants:
-        yield from variant.findings
-    for destination in plan.destinations:
-        yield from (*destination.findings, *(one.finding for one in destination.held))
-    for _, outcome in plan.outcomes():
-        if isinstance(outcome, Blocked):
-            yield from outcome.findings
 
 
 def _totals(plan: FleetPlan) -> dict[str, int]:

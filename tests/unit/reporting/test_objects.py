@@ -328,9 +328,9 @@ def test_a_repository_that_receives_packages(findings: list[Finding], expected: 
 
 def test_the_summary() -> None:
     ill, behind_gate = variant("ill", package="ill"), variant("slow", package="slow")
-    warned = replace(variant(), findings=(Finding("Alias", "old spelling", Where("pv.yaml", 3), Severity.WARNING),))
+    alias = Finding("Alias", "old spelling", Where("pv.yaml", 3), Severity.WARNING)
     outcomes = (
-        unchanged(warned),
+        replace(unchanged(variant()), findings=(alias,)),
         blocked(ill),
         a_draft(gated(), wanted=behind_gate),
         unchanged(variant(package="x"), "declined"),

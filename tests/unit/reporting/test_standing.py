@@ -9,7 +9,9 @@ from reconciler.reporting.standing import not_well, status_text
 SUMMARY: dict[str, Any] = {
     "totals": {"destinations": 2, "packages": 3, "drafted": 0, "blocked": 1},
     "notReady": [{"object": "PackageVariant/default/x", "reason": "Error", "message": "no\nway"}],
-    "gated": [{"object": "PackageVariant/default/y", "target": "t", "unmetGates": ["A"]}],
+    "gated": [
+        {"object": "PackageVariant/default/y", "reason": "RenderFailed", "message": "no starlark", "unmetGates": ["A"]}
+    ],
     "held": [{"package": "eu-1/old", "reason": "DeletionHeld", "message": "kept"}],
     "findings": [
         {"severity": "error", "code": "Broken", "message": "it is", "file": "a.yaml", "line": 3},
@@ -24,7 +26,7 @@ def test_status_text() -> None:
         "3 packages on 2 destinations: 1 blocked",
         "not ready  PackageVariant/default/x: Error: no⏎way",
         "held       eu-1/old: DeletionHeld: kept",
-        "gated      PackageVariant/default/y: target t, unmetGates ['A']",
+        "gated      PackageVariant/default/y: RenderFailed: no starlark: gates not met: A",
         "error      a.yaml:3: Broken: it is",
         "info       Site/x/y: Odd: is it",
         "info       Bare: hm",
