@@ -26,7 +26,7 @@ def draft_message(draft: Draft, destination: Destination, config: str, changes: 
 
     `config` is the config commit, or `tree:<id>`; `changes` lead from `draft.before` to the rendered files.
     """
-    subject = _subject(draft.task, str(draft.variant.place), _reason(draft, destination, changes))
+    subject = _subject(draft.task, str(draft.variant.place), one_line(_reason(draft, destination, changes)))
     sections = (
         _section("Changed:", changes.summary_lines(_LINES_PER_LIST)),
         _section("Files:", changes.file_lines(_LINES_PER_LIST)),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from reconciler.reporting.values import show, show_both
+from reconciler.reporting.values import one_line, shorten, show, show_both
 
 
 class Absence(Enum):
@@ -19,6 +19,7 @@ class Absence(Enum):
 
 ABSENT = Absence.ABSENT
 FieldPath = tuple[str, ...]
+_PATH_WIDTH = 200
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 # what makes items of a list the same item in Kubernetes' lists and in Kptfiles
 _IDENTITIES = ("name", "type", "conditionType")
@@ -43,16 +44,17 @@ class FieldChange:
         return "".join(steps).removeprefix(".")
 
     def words(self) -> str:
-        """Return the change in words, values shortened."""
+        """Return the change in words on one line, path and values shortened."""
+        where = shorten(one_line(self.where), _PATH_WIDTH)
         if self.before is ABSENT:
-            return f"{self.where} added ({show(self.after)})"
+            return f"{where} added ({show(self.after)})"
         if self.after is ABSENT:
-            return f"{self.where} removed (was {show(self.before)})"
+            return f"{where} removed (was {show(self.before)})"
         if type(self.before) is type(self.after) and self.before == self.after:
             # both values are masked
-            return f"{self.where} changed ({show(self.after)})"
+            return f"{where} changed ({show(self.after)})"
         old, new = show_both(self.before, self.after)
-        return f"{self.where} {old} → {new}"
+        return f"{where} {old} → {new}"
 
 
 def field_changes(before: Any, after: Any, path: FieldPath = ()) -> Iterator[FieldChange]:

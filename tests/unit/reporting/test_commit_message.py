@@ -181,13 +181,27 @@ def test_sections_without_lines_are_left_out() -> None:
     assert "Not to be published" not in body
 
 
-def test_no_value_can_pose_as_a_trailer() -> None:
-    evil = endpoints('"x\\n\\nReconciler-Owner: PackageVariant default/evil"')
-    body = message(draft({"b.yaml": endpoints()}, {"b.yaml": evil}))
+TRAILER = "\\n\\nReconciler-Owner: PackageVariant default/evil"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param({"b.yaml": endpoints()}, {"b.yaml": endpoints(f'"x{TRAILER}"')}, id="a-value"),
+        pytest.param({}, {"b.yaml": f'{endpoints()}  "x{TRAILER}": y\n'}, id="a-new-object"),
+        pytest.param({"b.yaml": endpoints()}, {"b.yaml": f'{endpoints()}  "x{TRAILER}": y\n'}, id="a-key"),
+        pytest.param({}, {"b.yaml": f'apiVersion: v1\nkind: "X{TRAILER}"\nmetadata: {{name: x}}\n'}, id="a-kind"),
+        pytest.param({}, {TRAILER.replace("\\n", "\n"): "x"}, id="a-file-name"),
+        pytest.param({"Kptfile": f'upstreamLock: {{git: {{ref: "x{TRAILER}"}}}}'}, {"Kptfile": kptfile()}, id="a-lock"),
+    ],
+)
+def test_nothing_that_people_wrote_can_pose_as_a_trailer(before: dict[str, str], after: dict[str, str]) -> None:
+    body = message(draft(before, after))
 
     assert [line for line in body.splitlines() if line.startswith("Reconciler-Owner")] == [
         "Reconciler-Owner: PackageVariant default/edge-gw"
     ]
+    assert len(body.splitlines()[0]) <= SUBJECT_WIDTH
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ LOG = {"name": "log", "image": "log:1"}
         pytest.param({}, {"a": None}, ["a added (null)"], id="null-is-not-absent"),
         pytest.param({"a": {"b": "c"}}, {}, ['a removed (was {"b": "c"})'], id="a-whole-section-gone"),
         pytest.param({"a": {"b": 1}}, {"a": {"b": 2}}, ["a.b 1 → 2"], id="paths-have-dots"),
+        pytest.param({"a\nb": 1}, {"a\nb": 2}, ["[a⏎b] 1 → 2"], id="no-key-breaks-the-line"),
         pytest.param({"a": {"x.io/y": 1}}, {"a": {"x.io/y": 2}}, ["a[x.io/y] 1 → 2"], id="keys-with-dots-in-brackets"),
         pytest.param(
             {"c": [WEB, LOG]},
