@@ -45,7 +45,7 @@ def _moves(old: FileTree, new: FileTree) -> dict[str, str]:
     """Return the former path of each file that now stands elsewhere, byte for byte."""
     gone: dict[File, list[str]] = {}
     for path in sorted(old, reverse=True):
-        if path not in new and basename(path) != KPTFILE:
+        if path not in new:
             gone.setdefault(old[path], []).append(path)
     came = [path for path in new if path not in old]
     return {path: gone[new[path]].pop() for path in came if gone.get(new[path])}

@@ -82,6 +82,12 @@ def config_map(name: str, namespace: str = "") -> str:
             id="many-fields-are-counted",
         ),
         pytest.param(
+            {"a.yaml": endpoints("a"), "b.yaml": endpoints("b")},
+            {"a.yaml": endpoints("a") + "# x\n", "b.yaml": endpoints("c")},
+            ("ConfigMap endpoints: data.api b → c",),
+            id="of-an-identity-that-stands-twice-each",
+        ),
+        pytest.param(
             {"a.json": '{"apiVersion": "v1", "kind": "X", "metadata": {"name": "x"}, "spec": {"n": 1}}'},
             {"a.json": '{"apiVersion": "v1", "kind": "X", "metadata": {"name": "x"}, "spec": {"n": 2}}'},
             ("X x: n 1 → 2",),
@@ -137,6 +143,12 @@ def test_objects_are_told_apart_from_files(before: Files, after: Files, expected
             id="the-upstream-of-a-kptfile",
         ),
         pytest.param(
+            {"Kptfile": kptfile("v3", COMMIT).replace("directory: gateway", "directory: /gateway")},
+            {"Kptfile": kptfile("v4", COMMIT).replace("directory: gateway", "directory: /gateway")},
+            (f"Kptfile: upstream /gateway@v3 ({COMMIT[:7]}) → /gateway@v4 ({COMMIT[:7]})",),
+            id="a-directory-with-a-slash",
+        ),
+        pytest.param(
             {"Kptfile": "pipeline: {mutators: []}"},
             {"Kptfile": "pipeline: {mutators: [{name: ns, image: set-namespace}]}"},
             ('Kptfile: pipeline.mutators[ns] added ({"name": "ns", "image": "set-namespace"})',),
@@ -178,6 +190,13 @@ def test_values_of_secrets_are_never_told() -> None:
     )
     assert "hunter2" not in repr(changes)
     assert "horse" not in repr(changes)
+
+
+def test_annotations_of_a_secret_that_come_whole_may_hold_kubectls_copy() -> None:
+    copy = "  annotations:\n    kubectl.kubernetes.io/last-applied-configuration: hunter2\n"
+    changes = compare(tree({"a.yaml": secret()}), tree({"a.yaml": secret().replace("stringData", copy + "stringData")}))
+
+    assert changes.summary_lines() == ("Secret login: metadata.annotations added (*****)",)
 
 
 def test_a_secret_in_a_list_of_another_object_is_masked() -> None:

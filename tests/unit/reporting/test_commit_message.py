@@ -92,6 +92,11 @@ def test_an_update_tells_what_changed_then_why_then_what_made_it() -> None:
             id="another-package",
         ),
         pytest.param(
+            draft({**OLD, "Kptfile": kptfile("v3").replace("catalog.git", "catalog")}, NEW),
+            "update(eu-1/gw): gateway v3 → v4",
+            id="the-same-repository-spelt-otherwise",
+        ),
+        pytest.param(
             draft(OLD, NEW, task="edit", causes=("variant",)),
             "edit(eu-1/gw): Deployment web: replicas 3 → 5",
             id="an-edit-by-its-first-change",

@@ -135,6 +135,20 @@ def test_no_fence_in_a_file_ends_the_diff() -> None:
     assert "\n`````diff\n" in plan_markdown(fleet(destination_plan(made)))
 
 
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        pytest.param("plain", ": plain`", id="one-tick"),
+        pytest.param("`x` is", ": `x` is``", id="more-ticks-than-inside"),
+        pytest.param("it is `x`", ": it is `x` ``", id="a-blank-between-ticks"),
+    ],
+)
+def test_a_code_span_ends_where_it_should(message: str, expected: str) -> None:
+    text = plan_markdown(fleet(destination_plan(blocked(variant(), message))))
+
+    assert f"{expected}\n" in text
+
+
 def test_the_plan_as_data() -> None:
     data = plan_json(whole())
 
