@@ -6,11 +6,15 @@ The only reader of the environment. Every setting stands with its default, unit 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import ErrorDetails
 
 from reconciler.krm.names import ref_name_fault
 from reconciler.krm.yaml import Document, YamlError, parse
@@ -18,6 +22,7 @@ from reconciler.krm.yaml import Document, YamlError, parse
 ENVIRONMENT_PREFIX = "RECONCILER_"
 DEFAULT_FILE = "reconciler.yaml"
 DRAFT_PLACEHOLDERS = ("{repository}", "{branch}", "{package}")
+STATE_PLACEHOLDER = "{repository}"
 
 
 class SettingsError(Exception):
@@ -25,14 +30,23 @@ class SettingsError(Exception):
 
 
 class _Group(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+def _branch(value: str) -> str:
+    if why := ref_name_fault(value):
+        raise ValueError(f"must be a branch name that Git accepts: {why}")
+    return value
+
+
+BranchName = Annotated[str, AfterValidator(_branch)]
 
 
 class ConfigSettings(_Group):
     """Where the configuration is: a Git URL, a bare repository or a plain folder."""
 
     url: str = ""
-    branch: str = "main"
+    branch: BranchName = "main"
     directory: str = ""
 
 
@@ -46,14 +60,14 @@ class StatusSettings(_Group):
     """Where the status of config objects is written; an empty url means the fleet."""
 
     url: str = ""
-    branch: str = "reconciler/status"
+    branch: BranchName = "reconciler/status"
     max_children: Annotated[int, Field(ge=0)] = 1_000
 
 
 class GitSettings(_Group):
     """How Git is called, and as whom."""
 
-    author: Annotated[str, StringConstraints(pattern=r"^[^<>\n]+ <[^<>\s]+>$")] = "reconciler <reconciler@localhost>"
+    author: str = "reconciler <reconciler@localhost>"
     timeout_seconds: Annotated[int, Field(ge=1)] = 120
     max_refs_per_push: Annotated[int, Field(ge=3, le=10_000)] = 500
     max_pushes_per_minute: Annotated[int, Field(ge=0)] = 0
@@ -61,6 +75,13 @@ class GitSettings(_Group):
     credentials_file: str = ""
     ssh_key_file: str = ""
     known_hosts_file: str = ""
+
+    @field_validator("author")
+    @classmethod
+    def _name_and_address(cls, value: str) -> str:
+        if not re.fullmatch(r"[^<>\n]+ <[^<>\s]+>", value):
+            raise ValueError('must be a name and an address, for example "reconciler <reconciler@localhost>"')
+        return value
 
     @field_validator("allowed_urls", mode="before")
     @classmethod
@@ -147,11 +168,13 @@ class Settings(_Group):
     @field_validator("state_ref")
     @classmethod
     def _state_ref(cls, value: str) -> str:
-        if "{repository}" not in value or not value.startswith("refs/"):
+        prefix = value.removesuffix(STATE_PLACEHOLDER)
+        # all states are listed by what their refs start with, so that nothing may follow the name
+        if prefix == value or STATE_PLACEHOLDER in prefix or not (value.startswith("refs/") and prefix.endswith("/")):
             raise ValueError(
-                "must start with refs/ and hold {repository}, for example refs/reconciler/state/{repository}"
+                "must start with refs/ and end in /{repository}, as refs/reconciler/state/{repository} does"
             )
-        if why := ref_name_fault(value.replace("{repository}", "x")):
+        if why := ref_name_fault(f"{prefix}x"):
             raise ValueError(f"must make ref names that Git accepts: {why}")
         return value
 
@@ -159,7 +182,8 @@ class Settings(_Group):
 def load_settings(file: str | None, environment: Mapping[str, str], folder: Path) -> Settings:
     """Read the settings: the named file, else `reconciler.yaml` in `folder`, else defaults; then the environment.
 
-    `RECONCILER_<GROUP>__<KEY>` overrides a single setting. Raises SettingsError.
+    `RECONCILER_<GROUP>__<KEY>` overrides a single setting. Something without a value has its default. Raises
+    SettingsError.
     """
     path = Path(file) if file else folder / DEFAULT_FILE
     if file and not path.is_file():
@@ -168,11 +192,18 @@ def load_settings(file: str | None, environment: Mapping[str, str], folder: Path
     data = document.data if document else {}
     if not isinstance(data, dict):
         raise SettingsError(f"{path}:1: the settings must be a mapping of groups, not {type(data).__name__}")
-    merged = _with_environment(data, environment)
+    merged, overridden = _with_environment(_written(data), environment)
     try:
         return Settings.model_validate(merged)
     except ValidationError as error:
-        raise SettingsError("\n".join(_explain(one, path, document) for one in error.errors())) from None
+        places = _Places(path, document, overridden)
+        raise SettingsError("\n".join(_explain(one, places) for one in error.errors())) from None
+
+
+def schema_text() -> str:
+    """Return the JSON Schema of the settings file, as `config/schema.json` holds it."""
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **Settings.model_json_schema()}
+    return json.dumps(schema, indent=2) + "\n"
 
 
 def _read(path: Path) -> Document | None:
@@ -187,42 +218,83 @@ def _read(path: Path) -> Document | None:
     return documents[0] if documents else None
 
 
-def _with_environment(data: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
-    merged = {key: dict(value) if isinstance(value, dict) else value for key, value in data.items()}
+def _written(data: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return what says something: a group whose settings are all commented out is none."""
+    written = {key: _written(value) if isinstance(value, dict) else value for key, value in data.items()}
+    return {key: value for key, value in written.items() if value is not None}
+
+
+def _with_environment(
+    data: dict[Any, Any], environment: Mapping[str, str]
+) -> tuple[dict[Any, Any], dict[tuple[str, ...], str]]:
+    """Return the data with the environment on top, and the variables by the setting that they override."""
+    overridden: dict[tuple[str, ...], str] = {}
     for name, text in sorted(environment.items()):
-        if not name.startswith(ENVIRONMENT_PREFIX):
-            continue
-        *groups, key = name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
-        if (groups or [key])[0] in Settings.model_fields:
-            _put(merged, groups, key, text)
-    return merged
+        path = tuple(name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"))
+        # Kubernetes puts RECONCILER_PORT and the like into pods beside a service of our name: no business of ours
+        if name.startswith(ENVIRONMENT_PREFIX) and path[0] in Settings.model_fields:
+            data = _put(data, path, _value(path, text))
+            overridden[path] = name
+    return data, overridden
 
 
-def _put(data: dict[str, Any], groups: list[str], key: str, text: str) -> None:
-    for group in groups:
-        inner = data.get(group)
-        data[group] = data = dict(inner) if isinstance(inner, dict) else {}
-    documents = parse(text).documents
-    value = documents[0].data if documents else ""
-    data[key] = text if isinstance(value, dict) else value
+def _put(data: object, path: tuple[str, ...], value: object) -> dict[Any, Any]:
+    inner = dict(data) if isinstance(data, dict) else {}
+    name, *rest = path
+    return {**inner, name: _put(inner.get(name), tuple(rest), value) if rest else value}
 
 
-def _explain(problem: Mapping[str, Any], path: Path, document: Document | None) -> str:
-    location = tuple(problem["loc"])
-    field = ".".join(str(part) for part in location)
-    line = document.line_of(location) if document else 0
-    place = f"{path}:{line}" if line else ENVIRONMENT_PREFIX + "__".join(str(part).upper() for part in location)
-    if problem["type"] == "extra_forbidden":
-        return f"{place}: {field}: unknown setting; allowed here: {', '.join(_allowed(location[:-1]))}"
-    why = problem["msg"].removeprefix("Value error, ")
-    return f"{place}: {field}: {why[0].lower()}{why[1:]}, not {problem['input']!r}"
+def _value(path: tuple[str, ...], text: str) -> object:
+    """Return a variable's text as the setting wants it: texts as they are, numbers and lists as YAML reads them."""
+    group = _group_at(path[:-1])
+    field = group.model_fields.get(path[-1]) if group else None
+    if field is None or field.annotation not in (int, float, tuple[str, ...]):
+        return text
+    try:
+        documents = parse(text).documents
+    except YamlError:
+        return text
+    return documents[0].data if documents else text
 
 
-def _allowed(groups: tuple[Any, ...]) -> list[str]:
+def _group_at(path: Iterable[Any]) -> type[BaseModel] | None:
     model: type[BaseModel] = Settings
-    for group in groups:
-        inner = model.model_fields[group].annotation
-        assert isinstance(inner, type)
-        assert issubclass(inner, BaseModel)
-        model = inner
-    return sorted(model.model_fields)
+    for name in path:
+        field = model.model_fields.get(name)
+        if field is None or not (isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)):
+            return None
+        model = field.annotation
+    return model
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where settings were written: in a file, or in the variables that override it."""
+
+    path: Path
+    document: Document | None
+    overridden: Mapping[tuple[str, ...], str]
+
+    def of(self, location: tuple[str | int, ...]) -> str:
+        for length in range(len(location), 0, -1):
+            if variable := self.overridden.get(tuple(map(str, location[:length]))):
+                return variable
+        return f"{self.path}:{self.document.line_of(location)}" if self.document else str(self.path)
+
+
+def _explain(problem: ErrorDetails, places: _Places) -> str:
+    location = problem["loc"]
+    start = f"{places.of(location)}: {'.'.join(map(str, location))}"
+    match problem["type"]:
+        case "extra_forbidden":
+            return f"{start}: unknown setting; allowed here: {_names(location[:-1])}"
+        case "model_type":
+            return f"{start}: must be a mapping of settings ({_names(location)}), not {problem['input']!r}"
+        case _:
+            why = problem["msg"].removeprefix("Value error, ").replace("Input should", "must")
+            return f"{start}: {why}, not {problem['input']!r}"
+
+
+def _names(path: Iterable[str | int]) -> str:
+    group = _group_at(path)
+    return ", ".join(sorted(group.model_fields)) if group else ""

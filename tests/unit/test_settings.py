@@ -1,0 +1,273 @@
+"""Settings come from one file and the environment, and whatever is wrong with them is told in one go (design 10.31)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from reconciler.expressions import Limits
+from reconciler.krm.names import ref_name_fault
+from reconciler.krm.yaml import DEFAULT_LIMITS, parse
+from reconciler.settings import Settings, SettingsError, load_settings, schema_text
+
+CONFIG = Path(__file__).resolve().parents[2] / "config"
+EVERY_SETTING = CONFIG / "reconciler.yaml"
+SCHEMA = CONFIG / "schema.json"
+AUTHOR = '"reconciler <reconciler@localhost>"'
+TOP = (
+    "cache, config, drafts, fleet, git, guards, limits, log, max_backoff_seconds, merge, poll_jitter_percent, "
+    "poll_seconds, state_ref, status"
+)
+
+
+def load(tmp_path: Path, text: str, **environment: str) -> Settings:
+    (tmp_path / "reconciler.yaml").write_text(text)
+    return load_settings(None, environment, tmp_path)
+
+
+def refused(tmp_path: Path, text: str, **environment: str) -> list[str]:
+    with pytest.raises(SettingsError) as error:
+        load(tmp_path, text, **environment)
+    return str(error.value).replace(f"{tmp_path}/", "").splitlines()
+
+
+def setting(settings: Settings, path: str) -> Any:
+    value: Any = settings
+    for name in path.split("."):
+        value = getattr(value, name)
+    return value
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "expected"),
+    [
+        pytest.param("", "poll_seconds", 60.0, id="an-empty-file-has-the-defaults"),
+        pytest.param("# all of it is a comment\n", "git.timeout_seconds", 120, id="so-has-a-file-of-comments"),
+        pytest.param("git:\n  # timeout_seconds: 5\n", "git.timeout_seconds", 120, id="and-a-group-of-comments"),
+        pytest.param("git: {timeout_seconds: }\n", "git.timeout_seconds", 120, id="and-a-setting-without-a-value"),
+        pytest.param("git: {timeout_seconds: 5}\n", "git.timeout_seconds", 5, id="a-setting-of-a-group"),
+        pytest.param("poll_seconds: 5\n", "poll_seconds", 5.0, id="a-whole-number-of-seconds"),
+        pytest.param("limits: {cel: {steps: 9}}\n", "limits.cel.steps", 9, id="a-group-in-a-group"),
+        pytest.param("git: {allowed_urls: [a, b]}\n", "git.allowed_urls", ("a", "b"), id="a-list"),
+        pytest.param(
+            "state_ref: refs/heads/reconciler/state/{repository}\n",
+            "state_ref",
+            "refs/heads/reconciler/state/{repository}",
+            id="state-in-branches",
+        ),
+        pytest.param("drafts: {branch: '{branch}-next'}\n", "drafts.branch", "{branch}-next", id="a-draft-name"),
+    ],
+)
+def test_a_file(tmp_path: Path, text: str, path: str, expected: Any) -> None:
+    assert setting(load(tmp_path, text), path) == expected
+
+
+@pytest.mark.parametrize(
+    ("variables", "path", "expected"),
+    [
+        pytest.param({"RECONCILER_POLL_SECONDS": "2.5"}, "poll_seconds", 2.5, id="a-single-setting"),
+        pytest.param({"RECONCILER_GIT__TIMEOUT_SECONDS": "7"}, "git.timeout_seconds", 7, id="a-setting-of-a-group"),
+        pytest.param({"RECONCILER_LIMITS__CEL__STEPS": "7"}, "limits.cel.steps", 7, id="a-group-in-a-group"),
+        pytest.param({"RECONCILER_GIT__ALLOWED_URLS": "[a, b]"}, "git.allowed_urls", ("a", "b"), id="a-list"),
+        pytest.param({"RECONCILER_CONFIG__BRANCH": "1.10"}, "config.branch", "1.10", id="a-text-like-a-number"),
+        pytest.param({"RECONCILER_CACHE": "~"}, "cache", "~", id="a-text-like-nothing"),
+        pytest.param({"RECONCILER_CACHE": "[a"}, "cache", "[a", id="a-text-that-is-no-yaml"),
+        pytest.param({"RECONCILER_LOG__LEVEL": "debug"}, "log.level", "debug", id="a-choice"),
+        pytest.param({"RECONCILER_FLEET__URL": ""}, "fleet.url", "", id="nothing"),
+        pytest.param({"RECONCILER_PORT": "tcp://10.0.0.1:80"}, "poll_seconds", 30.0, id="what-kubernetes-puts-there"),
+        pytest.param({"POLL_SECONDS": "1"}, "poll_seconds", 30.0, id="what-others-put-there"),
+    ],
+)
+def test_the_environment_overrides_the_file(
+    tmp_path: Path, variables: dict[str, str], path: str, expected: Any
+) -> None:
+    file = "poll_seconds: 30\nfleet: {url: x}\ngit: {max_refs_per_push: 9}\n"
+
+    settings = load(tmp_path, file, **variables)
+
+    assert setting(settings, path) == expected
+    assert settings.git.max_refs_per_push == 9
+
+
+@pytest.mark.parametrize(
+    ("text", "errors"),
+    [
+        pytest.param("poll_second: 1\n", [f"1: poll_second: unknown setting; allowed here: {TOP}"], id="unknown"),
+        pytest.param(
+            "limits:\n  cel:\n    depth: 1\n",
+            ["3: limits.cel.depth: unknown setting; allowed here: bytes, characters, nesting, steps"],
+            id="unknown-in-a-group",
+        ),
+        pytest.param("merge:\n- x\n", ["1: merge: must be a mapping of settings (profile), not ['x']"], id="no-group"),
+        pytest.param("cache: 1\n", ["1: cache: must be a valid string, not 1"], id="no-text"),
+        pytest.param("poll_seconds: '1'\n", ["1: poll_seconds: must be a valid number, not '1'"], id="no-number"),
+        pytest.param("poll_seconds: true\n", ["1: poll_seconds: must be a valid number, not True"], id="yes-or-no"),
+        pytest.param("poll_seconds: .inf\n", ["1: poll_seconds: must be a finite number, not inf"], id="endless"),
+        pytest.param("poll_seconds: 0\n", ["1: poll_seconds: must be greater than 0, not 0"], id="too-small"),
+        pytest.param(
+            "guards:\n  max_delete_percent: 101\n",
+            ["2: guards.max_delete_percent: must be less than or equal to 100, not 101"],
+            id="too-large",
+        ),
+        pytest.param(
+            "merge: {profile: kpt}\n", ["1: merge.profile: must be 'safe' or 'compat', not 'kpt'"], id="no-such-choice"
+        ),
+        pytest.param(
+            "git:\n  allowed_urls:\n  - a\n  - 2\n",
+            ["4: git.allowed_urls.1: must be a valid string, not 2"],
+            id="an-item-of-a-list",
+        ),
+        pytest.param(
+            "git: {author: me}\n",
+            [f"1: git.author: must be a name and an address, for example {AUTHOR}, not 'me'"],
+            id="author",
+        ),
+        pytest.param(
+            "config: {branch: -x}\n",
+            [f"1: config.branch: must be a branch name that Git accepts: {ref_name_fault('-x')}, not '-x'"],
+            id="branch",
+        ),
+        pytest.param(
+            "drafts: {branch: d}\n",
+            ["1: drafts.branch: must hold {repository} or {branch}, or all clusters would share one draft, not 'd'"],
+            id="one-draft-for-all",
+        ),
+        pytest.param(
+            "drafts: {branch: 'd/{cluster}'}\n",
+            ["1: drafts.branch: may hold only the placeholders {repository}, {branch}, {package}, not 'd/{cluster}'"],
+            id="no-such-placeholder",
+        ),
+        pytest.param(
+            "limits: {file_bytes: 1}\nlog: {level: 1}\nx: 1\n",
+            [
+                "1: limits.file_bytes: must be greater than or equal to 1024, not 1",
+                "2: log.level: must be 'debug', 'info', 'warning' or 'error', not 1",
+                f"3: x: unknown setting; allowed here: {TOP}",
+            ],
+            id="all-at-once",
+        ),
+        pytest.param("- a\n", ["1: the settings must be a mapping of groups, not list"], id="a-list"),
+        pytest.param("a: 1\n---\nb: 1\n", ["3: the settings must be one document"], id="two-documents"),
+        pytest.param("a: 1\na: 2\n", ['2: the key "a" stands twice in one mapping'], id="said-twice"),
+    ],
+)
+def test_what_is_wrong_with_a_file(tmp_path: Path, text: str, errors: list[str]) -> None:
+    assert refused(tmp_path, text) == [f"reconciler.yaml:{error}" for error in errors]
+
+
+@pytest.mark.parametrize(
+    "state_ref",
+    [
+        pytest.param("heads/{repository}", id="no-ref"),
+        pytest.param("refs/state", id="one-for-all"),
+        pytest.param("refs/{repository}/state", id="the-name-in-the-middle"),
+        pytest.param("refs/state/of-{repository}", id="a-name-that-starts-in-a-segment"),
+        pytest.param("refs/{repository}/{repository}", id="the-name-twice"),
+    ],
+)
+def test_state_refs_are_listed_by_what_they_start_with(tmp_path: Path, state_ref: str) -> None:
+    (error,) = refused(tmp_path, f"state_ref: '{state_ref}'\n")
+
+    assert error == (
+        "reconciler.yaml:1: state_ref: must start with refs/ and end in /{repository}, "
+        f"as refs/reconciler/state/{{repository}} does, not '{state_ref}'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("variables", "error"),
+    [
+        pytest.param(
+            {"RECONCILER_POLL_SECONDS": "soon"},
+            "RECONCILER_POLL_SECONDS: poll_seconds: must be a valid number, not 'soon'",
+            id="value",
+        ),
+        pytest.param(
+            {"RECONCILER_POLL_SECONDS": "[1"},
+            "RECONCILER_POLL_SECONDS: poll_seconds: must be a valid number, not '[1'",
+            id="no-yaml",
+        ),
+        pytest.param(
+            {"RECONCILER_MERGE__STYLE": "x"},
+            "RECONCILER_MERGE__STYLE: merge.style: unknown setting; allowed here: profile",
+            id="unknown",
+        ),
+        pytest.param(
+            {"RECONCILER_MERGE": "safe"},
+            "RECONCILER_MERGE: merge: must be a mapping of settings (profile), not 'safe'",
+            id="a-group",
+        ),
+        pytest.param(
+            {"RECONCILER_GIT__ALLOWED_URLS": "[1]"},
+            "RECONCILER_GIT__ALLOWED_URLS: git.allowed_urls.0: must be a valid string, not 1",
+            id="an-item-of-a-list",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_variable(tmp_path: Path, variables: dict[str, str], error: str) -> None:
+    assert refused(tmp_path, "merge: {profile: compat}\n", **variables) == [error]
+
+
+def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.yaml"
+
+    with pytest.raises(SettingsError) as error:
+        load_settings(str(missing), {}, tmp_path)
+
+    assert str(error.value) == f"{missing}: the settings file must exist and be a regular file"
+
+
+def test_a_file_that_is_named_is_read_instead_of_the_usual_one(tmp_path: Path) -> None:
+    (tmp_path / "reconciler.yaml").write_text("cache: usual\n")
+    (tmp_path / "mine.yaml").write_text("poll_seconds: 1\n")
+
+    settings = load_settings(str(tmp_path / "mine.yaml"), {}, tmp_path)
+
+    assert settings == Settings(poll_seconds=1.0)
+
+
+def test_no_file_at_all_means_the_defaults(tmp_path: Path) -> None:
+    assert load_settings(None, {}, tmp_path) == Settings()
+
+
+def test_every_setting_stands_in_the_example_with_its_default() -> None:
+    written = parse(EVERY_SETTING.read_bytes()).documents[0].data
+
+    assert written == json.loads(Settings().model_dump_json())
+
+
+def test_every_setting_of_the_example_has_a_sentence_above_it() -> None:
+    lines = EVERY_SETTING.read_text().splitlines()
+    settings = [index for index, line in enumerate(lines) if ": " in line and not line.lstrip().startswith("#")]
+
+    assert settings
+    assert [lines[index] for index in settings if not lines[index - 1].lstrip().startswith("# ")] == []
+
+
+def test_the_schema_is_that_of_the_settings() -> None:
+    how = "python -c 'import reconciler.settings as s; print(s.schema_text(), end=\"\")' > config/schema.json"
+
+    assert SCHEMA.read_text() == schema_text(), f"make it anew: {how}"
+
+
+def test_the_schema_accepts_the_example_and_refuses_what_is_unknown() -> None:
+    schema = json.loads(SCHEMA.read_text())
+    written = parse(EVERY_SETTING.read_bytes()).documents[0].data
+
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(written, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**written, "poll_second": 1}, schema)
+
+
+def test_the_limits_are_those_of_the_rooms_that_they_limit() -> None:
+    limits = Settings().limits
+
+    assert limits.cel.model_dump() == asdict(Limits())
+    assert (limits.file_bytes, limits.yaml_depth) == (DEFAULT_LIMITS.file_bytes, DEFAULT_LIMITS.depth)
+    assert (limits.yaml_aliases, limits.yaml_documents) == (DEFAULT_LIMITS.aliases, DEFAULT_LIMITS.documents)
