@@ -63,7 +63,7 @@ class _Editor:
         self.json = is_json(root)
         self.root = root
         self.splices = Splices(layout.text)
-        self.rows = Rows(layout, self.splices)
+        self.rows = Rows(layout, self.splices, root)
         self.flow = FlowItems(layout, self.splices)
         # what the anchored nodes that stay will mean, by their id: aliases follow only if that is what they should mean
         self.now: dict[int, Any] = {}

@@ -10,6 +10,8 @@ from reconciler.krm.yaml.splices import Declined, Splices
 
 Span = tuple[int, int]
 
+# a comma that is left over before a closing bracket is legal, and where comments are the text is no JSON
+_ENDS_LINE = re.compile(r"[ \t]*,?[ \t]*(?:#|[\r\n])")
 _COMMENT_BEHIND = re.compile(r"[ \t]*(,?)[ \t]*#")
 
 
@@ -21,19 +23,30 @@ class FlowItems:
         self.splices = splices
 
     def remove(self, spans: list[Span], kept: list[bool]) -> None:
-        """Take out the items that are not kept, each with one comma; at least one must be kept."""
-        first = kept.index(True)
-        if first:
-            self._cut(spans[0][0], spans[first][0], spans[:first])
-        for index in range(first + 1, len(spans)):
-            if not kept[index]:
-                self._cut(spans[index - 1][1], spans[index][1], [spans[index]])
+        """Take out the items that are not kept, each with one comma; at least one must be kept.
 
-    def _cut(self, start: int, end: int, spans: list[Span]) -> None:
+        Raises Declined for items among comments that do not have lines of their own.
+        """
+        first = kept.index(True)
+        cuts = [(spans[0][0], spans[first][0], spans[:first])] if first else []
+        removed = [index for index in range(first + 1, len(spans)) if not kept[index]]
+        cuts += [(spans[index - 1][1], spans[index][1], [spans[index]]) for index in removed]
+        if any(self._holds_comment(*cut) for cut in cuts):
+            for index in [*range(first), *removed]:
+                self._remove_lines(spans[index])
+        else:
+            for start, end, _ in cuts:
+                self.splices.add(start, end, "")
+
+    def _holds_comment(self, start: int, end: int, spans: list[Span]) -> bool:
         edges = [start, *(offset for span in spans for offset in span), end]
-        if any("#" in self.layout.text[left:right] for left, right in list(pairwise(edges))[::2]):
+        return any("#" in self.layout.text[left:right] for left, right in list(pairwise(edges))[::2])
+
+    def _remove_lines(self, span: Span) -> None:
+        line = self.layout.line(span[0])
+        if not (line and self.layout.begins_line(span[0]) and _ENDS_LINE.match(self.layout.text, span[1])):
             raise Declined("a comment among the items of a flow collection")
-        self.splices.add(start, end, "")
+        self.splices.add(self.layout.ends[line - 1], self.layout.line_end(span[1]), "")
 
     def insert_first(self, following: Span, texts: list[str]) -> None:
         """Put items before the one at `following`."""

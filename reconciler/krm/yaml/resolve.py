@@ -116,17 +116,21 @@ def _float_key(value: float) -> str:
     """Spell a float as Go's shortest %g of a 32-bit float does, with YAML's words for what is no number."""
     if not math.isfinite(value):
         return {math.inf: ".inf", -math.inf: "-.inf"}.get(value, ".nan")
+    single = _single(value)
+    return _shortest(single) if math.isfinite(single) else _float_key(single)
+
+
+def _single(value: float) -> float:
     try:
-        single = struct.unpack("f", struct.pack("f", value))[0]
+        return float(struct.unpack("<f", struct.pack("<f", value))[0])
     except OverflowError:
-        return ".inf" if value > 0 else "-.inf"
-    return _shortest(single)
+        return math.copysign(math.inf, value)
 
 
 def _shortest(single: float) -> str:
     for precision in range(9):
         text = f"{single:.{precision}e}"
-        if struct.pack("f", float(text)) == struct.pack("f", single):
+        if _single(float(text)) == single:
             break
     mantissa, _, exponent = text.partition("e")
     power = int(exponent)

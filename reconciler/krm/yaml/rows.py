@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from reconciler.krm.yaml.emit import indented
 from reconciler.krm.yaml.layout import Layout
+from reconciler.krm.yaml.nodes import Node
 from reconciler.krm.yaml.splices import Splices
 
 # from the first character of an entry's key or an item's dash to the end of its value
@@ -16,11 +17,12 @@ class Rows:
     """Removes and inserts the lines of entries, with the comment lines that belong to them.
 
     Comment lines right above an entry, at its column, are its head and go with it; those right below that are indented
-    deeper are its feet. Comments above the first key of a document are the document's.
+    deeper are its feet. Comments above everything, such as a licence, are the document's.
     """
 
-    def __init__(self, layout: Layout, splices: Splices) -> None:
+    def __init__(self, layout: Layout, splices: Splices, root: Node) -> None:
         self.layout = layout
+        self.first = layout.line(root.start)
         self.splices = splices
         # the first line of the text that is not taken out, as far as we know
         self.top = 0
@@ -37,7 +39,7 @@ class Rows:
             self._pull_up(spans[0][0], spans[done - 1][1], spans[done][0])
         for index in range(done, len(spans)):
             if not kept[index]:
-                self._remove_lines(spans[index], column, keep_head=index == 0 and column == 0)
+                self._remove_lines(spans[index], column)
 
     def _pull_up(self, start: int, tail: int, following: int) -> None:
         """Take out entries the first of which shares the line of its dash; the next one, or its head, moves there."""
@@ -49,10 +51,9 @@ class Rows:
             start -= 1
         self.splices.add(start, line_end, "")
 
-    def _remove_lines(self, span: Span, column: int, *, keep_head: bool) -> None:
-        first, last = self.layout.line(span[0]), self._feet(self.layout.line(span[1]), column)
-        if not keep_head:
-            first = self._head(first, column)
+    def _remove_lines(self, span: Span, column: int) -> None:
+        first = self._head(self.layout.line(span[0]), column)
+        last = self._feet(self.layout.line(span[1]), column)
         starts, ends = self.layout.starts, self.layout.ends
         if first > self.top:
             self.splices.add(ends[first - 1], ends[last], "")
@@ -77,6 +78,8 @@ class Rows:
             self.splices.add(start, start, text)
 
     def _head(self, line: int, column: int) -> int:
+        if line == self.first:
+            return line
         while line > 0 and self._comment_column(line - 1) == column:
             line -= 1
         return line

@@ -44,7 +44,9 @@ def test_different_values_differ(left: Any, right: Any) -> None:
     assert digest(left) != digest(right)
 
 
-@pytest.mark.parametrize("data", [pytest.param({1: "a"}, id="number"), pytest.param([{"a": {None: 1}}], id="null-deep")])
+@pytest.mark.parametrize(
+    "data", [pytest.param({1: "a"}, id="number"), pytest.param([{"a": {None: 1}}], id="null-deep")]
+)
 def test_keys_must_be_text(data: Any) -> None:
     with pytest.raises(TypeError, match="keys must be strings"):
         digest(data)

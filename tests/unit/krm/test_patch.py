@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 from pathlib import Path
@@ -41,8 +42,13 @@ def test_conformance(row: dict[str, Any]) -> None:
     ("operations", "index", "pointer", "reason"),
     [
         pytest.param([{"op": "remove", "path": "/x"}], 0, "/x", "x", id="remove-what-is-not-there"),
-        pytest.param([{"op": "add", "path": "/b", "value": 1}, {"op": "add", "path": "/c/d", "value": 1}], 1, "/c/d", "c",
-                     id="the-second-fails"),
+        pytest.param(
+            [{"op": "add", "path": "/b", "value": 1}, {"op": "add", "path": "/c/d", "value": 1}],
+            1,
+            "/c/d",
+            "c",
+            id="the-second-fails",
+        ),
         pytest.param([{"op": "test", "path": "/a", "value": True}], 0, "/a", "not equal", id="one-is-not-true"),
         pytest.param([{"op": "replace", "path": "/l/-", "value": 1}], 0, "/l/-", "-", id="replace-behind-the-end"),
         pytest.param([{"op": "add", "path": "/l/1e0", "value": 1}], 0, "/l/1e0", "index", id="index-that-is-no-number"),
@@ -61,7 +67,7 @@ def test_conformance(row: dict[str, Any]) -> None:
         pytest.param([{"op": "replace", "path": "/s/0", "value": 1}], 0, "/s/0", "", id="replace-in-a-string"),
         pytest.param([{"op": "copy", "from": "/s/9", "path": "/t"}], 0, "/t", "", id="copy-from-a-string"),
     ],
-)  # fmt: skip
+)
 def test_errors_name_the_operation(operations: list[Any], index: int, pointer: str, reason: str) -> None:
     data = {"a": 1, "l": [1], "s": "text"}
 
@@ -94,9 +100,7 @@ _OPERATION = st.fixed_dictionaries(
 def test_whatever_the_patch_the_input_stays_and_errors_are_ours(operations: list[Any]) -> None:
     data = {"a": {"b": 1}, "l": [1, [2]], "s": "text"}
     before = copy.deepcopy((data, operations))
-    try:
+    with contextlib.suppress(PatchError):
         apply_patch(data, operations)
-    except PatchError as error:
-        assert 0 <= error.index < len(operations)
 
     assert (data, operations) == before

@@ -1,0 +1,54 @@
+"""Alignment of lists: equal items first, then names, then places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.krm.yaml.align import align
+
+
+def named(name: str, value: int = 0) -> dict[str, Any]:
+    return {"name": name, "value": value}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param(["a", "b"], ["a", "b"], [(0, 0), (1, 1)], id="equal"),
+        pytest.param(["a", "b"], ["b"], [(0, None), (1, 0)], id="first-removed"),
+        pytest.param(["a", "c"], ["a", "b", "c"], [(0, 0), (None, 1), (1, 2)], id="added-between"),
+        pytest.param(["a"], ["b"], [(0, 0)], id="changed-in-place"),
+        pytest.param([1], [True], [(0, 0)], id="one-and-true-share-a-place-only"),
+        pytest.param([1, True], [True], [(0, None), (1, 0)], id="one-is-not-true"),
+        pytest.param([named("a"), named("b")], [named("b", 1)], [(0, None), (1, 0)], id="same-name-changed"),
+        pytest.param([named("a"), named("b")], [named("x"), named("b", 1)], [(0, 0), (1, 1)], id="name-then-place"),
+        pytest.param(
+            [{"containerPort": 1, "x": 1}, {"containerPort": 2, "x": 2}],
+            [{"containerPort": 2, "x": 3}],
+            [(0, None), (1, 0)],
+            id="ports-tell-items-apart",
+        ),
+        pytest.param([], ["a"], [(None, 0)], id="from-nothing"),
+        pytest.param(["a"], [], [(0, None)], id="to-nothing"),
+    ],
+)
+def test_align(old: list[Any], new: list[Any], expected: list[Any]) -> None:
+    assert align(old, new) == expected
+
+
+_ITEMS = st.lists(
+    st.one_of(st.integers(0, 3), st.booleans(), st.builds(named, st.sampled_from("ab"), st.integers(0, 1)))
+)
+
+
+@given(_ITEMS, _ITEMS)
+def test_every_item_appears_once_and_in_order(old: list[Any], new: list[Any]) -> None:
+    pairs = align(old, new)
+
+    assert [i for i, _ in pairs if i is not None] == list(range(len(old)))
+    assert [j for _, j in pairs if j is not None] == list(range(len(new)))
+    assert (None, None) not in pairs
