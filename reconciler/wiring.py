@@ -27,7 +27,7 @@ from reconciler.planning.decide import Render
 from reconciler.planning.destination import Destination
 from reconciler.planning.fleet import FleetPlan
 from reconciler.planning.outcome import Draft, Rendered
-from reconciler.planning.plan import Words
+from reconciler.planning.drafts import Words
 from reconciler.planning.render import Engine, render
 from reconciler.planning.state import DestinationState
 from reconciler.reporting.changes import compare

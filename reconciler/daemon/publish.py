@@ -107,7 +107,7 @@ def _changes(remote: Remote, destination: Destination, step: Step) -> Iterator[C
 def _with_heads(plan: DestinationPlan, heads: Mapping[str, CommitId]) -> DestinationState:
     drafts = dict(plan.after.drafts)
     for grow in grows(plan):
-        drafts[grow.branch] = DraftBranch(heads[grow.branch], grow.base)
+        drafts[grow.branch] = DraftBranch(heads[grow.branch], grow.base, grow.edited)
     return DestinationState(
         plan.after.url, plan.after.branch, plan.after.directory, plan.after.seen, drafts, plan.after.packages
     )

@@ -8,25 +8,27 @@ from functools import cached_property
 from typing import Protocol
 
 import structlog
-
 from reconciler.daemon.config import ConfigSnapshot
 from reconciler.daemon.publish import Written, describe, proposed_ref, write_plans
-from reconciler.daemon.remotes import DestinationObjects, Remote, Remotes
 from reconciler.gitio.verdicts import Done, Lost, Outcome, Refused
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
+from reconciler.planning.claims import Claims
 from reconciler.planning.decide import VALID, Render
 from reconciler.planning.destination import Destination, conflicts, draft_branch
+from reconciler.planning.drafts import Writer
 from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.outcome import Blocked, Draft, Rendered, Unchanged
-from reconciler.planning.plan import Claims, Workshop, Writer, new_state, plan_destination
+from reconciler.planning.plan import Workshop, new_state, plan_destination
 from reconciler.planning.standing import Heads
 from reconciler.planning.state import DestinationState, EngineTooOldError
 from reconciler.rules.variant import Earlier, RoomResult, Upstream, Variant
 from reconciler.snapshot.catalog import Catalog
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
+
+from reconciler.daemon.remotes import DestinationObjects, Remote, Remotes
 
 log = structlog.get_logger("reconciler")
 MOST_TRIES = 5
@@ -341,8 +343,13 @@ class _Sources:
 
     def __init__(self, desk: _Desk, remote: Remote) -> None:
         self.upstream = desk.upstream_files
-        self.standing = remote.files
         self.lock_tree = desk.lock_tree
+        self._read = desk.sources_read
+        self._remote = remote
+
+    def standing(self, tree: TreeId) -> FileTree:
+        """Return the files of a tree of the destination, or of a source that was read and is not there yet."""
+        return self._read[tree] if tree in self._read else self._remote.files(tree)
 
 
 def tally(report: Report) -> dict[str, int]:

@@ -10,7 +10,7 @@ from typing import Self
 from reconciler.daemon.backoff import Backoff
 from reconciler.gitio.errors import GitError, ObjectMissingError
 from reconciler.gitio.mirror import Kind, Mirror, fetch_all
-from reconciler.gitio.reader import Commit, ObjectReader
+from reconciler.gitio.reader import Commit, ObjectReader, TreeEntry
 from reconciler.krm.digest import digest
 from reconciler.planning.branches import Step
 from reconciler.planning.destination import Destination
@@ -65,9 +65,24 @@ class Remote:
         """Return a file's bytes."""
         return self._reader.blob(blob)
 
-    def message(self, commit: CommitId) -> str:
-        """Return a commit's message."""
-        return self.commit(commit).message
+    def offers_more(self, head: CommitId, base: CommitId, branch: CommitId) -> bool:
+        """Return whether a path at `head` differs from what `base` and `branch` have there."""
+        return self._differs(*(self.commit(one).tree for one in (head, base, branch)))
+
+    def _differs(self, head: str, *others: str | None) -> bool:
+        inside, *known = (self._entries(tree) for tree in (head, *others))
+        names = {*inside, *(name for entries in known for name in entries)}
+        return any(self._entry_differs(inside.get(name), [entries.get(name) for entries in known]) for name in names)
+
+    def _entry_differs(self, entry: TreeEntry | None, others: Sequence[TreeEntry | None]) -> bool:
+        if entry in others:
+            return False
+        folders = [other.id if other and other.is_tree else None for other in others]
+        # a folder that people changed on both sides may still hold nothing of its own
+        return not (entry and entry.is_tree and any(folders)) or self._differs(entry.id, *folders)
+
+    def _entries(self, tree: str | None) -> dict[str, TreeEntry]:
+        return {entry.name: entry for entry in self._reader.tree(TreeId(tree))} if tree else {}
 
     def first_parents(self, old: CommitId, new: CommitId) -> Sequence[CommitId] | None:
         """Return the commits after `old` up to `new` along first parents, oldest first; None if it is no ancestor."""
@@ -102,8 +117,7 @@ class DestinationObjects:
     def __init__(self, remote: Remote, destination: Destination) -> None:
         self._destination = destination
         self.tree_at, self.blob_at = remote.tree_at, remote.blob_at
-        self.files, self.message = remote.files, remote.message
-        self.first_parents = remote.first_parents
+        self.files, self.first_parents, self.offers_more = remote.files, remote.first_parents, remote.offers_more
         self._commit = remote.commit
 
     def steps(self, head: CommitId, base: CommitId) -> Sequence[Step]:
@@ -111,7 +125,7 @@ class DestinationObjects:
         return [self._step(commit) for commit in self.first_parents(base, head) or ()]
 
     def _step(self, commit: CommitId) -> Step:
-        message = self.message(commit)
+        message = self._commit(commit).message
         package = _trailer(message)
         content = self.tree_at(commit, self._destination.path(package))
         status = self.blob_at(commit, self._destination.status_path(package))

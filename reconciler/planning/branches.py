@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from reconciler.planning.destination import Destination
-from reconciler.planning.state import DestinationState, PackageRecord
+from reconciler.planning.state import DestinationState, DraftBranch
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import BlobId, CommitId, TreeId
 
@@ -16,7 +15,8 @@ from reconciler.snapshot.objects import BlobId, CommitId, TreeId
 class Step:
     """One commit to be: what a package and its status file become, and the words and date of it.
 
-    `content` None drops both. `seconds` is the commit's own lower bound; parents and the config head raise it.
+    `content` and `status` None drop them. `seconds` is the commit's own lower bound; parents and the config head
+    raise it.
     """
 
     package: str
@@ -28,9 +28,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Grow:
-    """Put `steps` on top of `start`; `start` is the draft's head, or the cluster branch for a new or rebuilt draft.
+    """Put `steps` on top of `start`: the draft's head, or a commit of the cluster branch for a new or rebuilt draft.
 
-    `base` is the commit of the cluster branch that the draft starts at.
+    `base` is the commit of the cluster branch that the draft starts at, `edited` whether people's commits are on it.
     """
 
     branch: str
@@ -38,6 +38,7 @@ class Grow:
     start: CommitId
     base: CommitId
     steps: tuple[Step, ...]
+    edited: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,23 +56,18 @@ class Keep:
     branch: str
 
 
-@dataclass(frozen=True)
-class HoldBack:
-    """Changes that cannot be written now; the reason is for people."""
-
-    branch: str
-    packages: tuple[str, ...]
-    reason: str
-
-
-Layout = Grow | End | Keep | HoldBack
+Layout = Grow | End | Keep
 
 
 class History(Protocol):
-    """What lies on a draft branch of ours."""
+    """What lies on a draft branch."""
 
     def steps(self, head: CommitId, base: CommitId) -> Sequence[Step]:
-        """Return the commits after `base` up to `head` as steps, oldest first."""
+        """Return our commits after `base` up to `head` as steps, oldest first."""
+        ...
+
+    def offers_more(self, head: CommitId, base: CommitId, branch: CommitId) -> bool:
+        """Return whether a path at `head` differs from what `base` and `branch` have there."""
         ...
 
 
@@ -79,14 +75,25 @@ class History(Protocol):
 class Wishes:
     """What was decided for the packages of one draft branch.
 
-    `changed`: new steps by package, `withdrawn`: packages to take out, `standing`: packages whose offer stays,
-    `moved`: whether the cluster branch moved in a path that the draft touches.
+    `changed`: new steps by package; `withdrawn`: by package, the step that puts back what the cluster branch has;
+    `standing`: packages whose offer stays; `moved`: packages of the draft that the cluster branch changed since the
+    draft's base.
     """
 
     changed: Mapping[str, Step]
-    withdrawn: frozenset[str]
+    withdrawn: Mapping[str, Step]
     standing: frozenset[str]
-    moved: bool
+    moved: frozenset[str]
+
+    @property
+    def kept(self) -> frozenset[str]:
+        """The packages whose offer goes on as it is."""
+        return self.standing - self.withdrawn.keys() - self.changed.keys()
+
+    @property
+    def stale(self) -> frozenset[str]:
+        """The kept packages that people changed on the cluster branch: put on it anew, the offer would undo that."""
+        return self.moved & self.kept
 
 
 def lay_out(
@@ -96,38 +103,37 @@ def lay_out(
 
     `head` is the branch as fetched, `published` the head of the cluster branch.
     """
-    known = state.drafts.get(branch)
-    changed = tuple(wishes.changed[package] for package in sorted(wishes.changed))
+    changed = _in_order(wishes.changed)
     if head is None:
         return Grow(branch, None, published, published, changed) if changed else Keep(branch)
-    if known is None or known.head != head:
-        return _edited(branch, head, known.base if known else published, wishes, changed)
-    left = wishes.standing - wishes.withdrawn | frozenset(wishes.changed)
-    if not left:
+    known = state.drafts.get(branch)
+    if known is None or known.edited:
+        return _edited(branch, head, known, published, wishes, history)
+    if not wishes.kept and not changed:
         return End(branch, head)
-    if wishes.moved or wishes.withdrawn:
-        kept = tuple(
-            step for step in history.steps(head, known.base) if step.package in wishes.standing - wishes.withdrawn
-        )
-        return Grow(branch, head, published, published, (*kept, *changed))
+    if wishes.withdrawn or (wishes.moved and not wishes.stale):
+        return _rebuilt(branch, known, published, wishes, history)
     return Grow(branch, head, head, known.base, changed) if changed else Keep(branch)
 
 
-def _edited(branch: str, head: CommitId, base: CommitId, wishes: Wishes, changed: tuple[Step, ...]) -> Layout:
-    # somebody moved the head: from now on we only append, until the draft ends
-    if not changed:
-        return Keep(branch)
-    if wishes.moved:
-        reason = "people changed the draft, and the cluster branch has moved on in a package of it"
-        return HoldBack(branch, tuple(step.package for step in changed), reason)
-    return Grow(branch, head, head, base, changed)
+def _edited(
+    branch: str, head: CommitId, known: DraftBranch | None, published: CommitId, wishes: Wishes, history: History
+) -> Layout:
+    """Somebody moved the head, or nobody knows who made it: only append, until nothing is left on it."""
+    if known and not history.offers_more(head, known.base, published):
+        changed = _in_order(wishes.changed)
+        return Grow(branch, head, published, published, changed) if changed else End(branch, head)
+    steps = _in_order({**wishes.withdrawn, **wishes.changed})
+    base = known.base if known else published
+    return Grow(branch, head, head, base, steps, edited=True) if steps else Keep(branch)
 
 
-def moved_here(records: Mapping[str, PackageRecord], published: Mapping[str, TreeId | None]) -> bool:
-    """Return whether the cluster branch changed in a package that the draft offers, since it was offered."""
-    return any(record.put and record.put.against != published[package] for package, record in records.items())
+def _rebuilt(branch: str, known: DraftBranch, published: CommitId, wishes: Wishes, history: History) -> Grow:
+    """Lay the draft anew on the cluster branch; on its old base while an offer is stale, so that Git merges that."""
+    base = known.base if wishes.stale else published
+    kept = [step for step in history.steps(known.head, known.base) if step.package in wishes.kept]
+    return Grow(branch, known.head, base, base, (*kept, *_in_order(wishes.changed)))
 
 
-def paths_of(destination: Destination, package: str) -> tuple[str, str]:
-    """Return the two places that a package's commit touches."""
-    return destination.path(package), destination.status_path(package)
+def _in_order(steps: Mapping[str, Step]) -> tuple[Step, ...]:
+    return tuple(steps[package] for package in sorted(steps))

@@ -9,15 +9,15 @@ from typing import Protocol
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding, Severity, Where, errors
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Rendered, Unchanged
-from reconciler.planning.state import PackageRecord, Seen
+from reconciler.planning.state import Offer, PackageRecord, Seen
 from reconciler.rules.variant import Earlier, Upstream, Variant
+from reconciler.rules.variants.status import variant_failed, variant_ready, variant_stalled, variant_waiting
 from reconciler.snapshot.catalog import Catalog
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import TreeId
 from reconciler.snapshot.trace import Trace, changed_answers
 
-VALID = Condition("Stalled", "False", "Valid", "all validation checks passed")
-READY = Condition("Ready", "True", "NoErrors", "successfully ensured downstream package variant")
+READY, VALID = variant_ready()
 
 
 class Sources(Protocol):
@@ -100,7 +100,7 @@ def _compare(
     """Return Unchanged when a branch or the draft holds what the record says is wanted, or people declined it."""
     ours, put, published = record.ours, record.put, question.seen.published
     wanted = (record.wanted, record.review)
-    withdraw = put is not None and not question.seen.frozen
+    withdraw = put is not None and _is_ours_to_take_out(put, question.seen)
     if ours and published and (ours.rendered, ours.review) == wanted:
         why = "published" if published == record.wanted else "published with edits"
     elif put and (put.rendered, put.review) == wanted:
@@ -112,6 +112,11 @@ def _compare(
     else:
         return None
     return Unchanged(question.variant, record, why, withdraw, rendered, findings)
+
+
+def _is_ours_to_take_out(put: Offer, seen: Seen) -> bool:
+    # what people have added to the draft stays there; so does everything on one that is frozen or stuck
+    return not (seen.frozen or seen.stuck) and seen.drafted in (None, put.rendered)
 
 
 def _refuse(question: Question) -> Blocked | None:
@@ -149,6 +154,8 @@ def _render(question: Question, moved: tuple[str, ...], sources: Sources, render
         return _waiting(question, trace)
     if edited := edited_places(record, seen):
         return _edited(question, edited, trace)
+    if seen.stuck:
+        return _stuck(question, trace)
     before = seen.drafted or seen.published
     return Draft(
         variant, rendered, record, seen, variant.upstream.tree, merged, _task(question, moved),
@@ -207,24 +214,31 @@ def _edited(question: Question, places: tuple[str, ...], trace: Trace) -> Blocke
     return failed(question, (_finding(question, "PackageEdited", message),), trace)
 
 
+def _stuck(question: Question, trace: Trace) -> Blocked:
+    message = (
+        f"people changed the draft of {question.variant.place}, and the cluster branch has moved on in the package;"
+        " merge the draft or delete it, and the update follows"
+    )
+    return failed(question, (_finding(question, "DraftEdited", message),), trace)
+
+
 def _waiting(question: Question, trace: Trace) -> Blocked:
     message = f"the draft of {question.variant.place} is proposed; its update waits until it is approved or rejected"
-    condition = Condition("Ready", "False", "DownstreamProposed", message)
-    return Blocked(question.variant, question.record, (VALID, condition), (), question.seen, trace, was_rendered=True)
+    conditions = variant_waiting("DownstreamProposed", message)
+    return Blocked(question.variant, question.mine, conditions, (), question.seen, trace, was_rendered=True)
 
 
 def stalled(question: Question, reason: str, message: str) -> Blocked:
     """Return the outcome for a place that the variant may not have (porch 10, conflict cases)."""
-    conditions = (Condition("Stalled", "True", reason, message), Condition("Ready", "False", reason, message))
     finding = _finding(question, reason, message)
-    return Blocked(question.variant, question.record, conditions, (finding,), question.seen)
+    return Blocked(question.variant, question.record, variant_stalled(reason, message), (finding,), question.seen)
 
 
 def failed(question: Question, findings: tuple[Finding, ...], trace: Trace) -> Blocked:
     """Return the outcome for an error after validation: Ready=False/Error with the texts of the errors."""
     message = "; ".join(finding.message for finding in errors(findings))
-    conditions = (VALID, Condition("Ready", "False", "Error", message))
-    return Blocked(question.variant, question.record, conditions, findings, question.seen, trace, was_rendered=True)
+    conditions = variant_failed(message)
+    return Blocked(question.variant, question.mine, conditions, findings, question.seen, trace, was_rendered=True)
 
 
 def _blocked_before(question: Question, record: PackageRecord) -> Blocked:

@@ -43,6 +43,11 @@ def draft_branch(template: str, destination: Destination, package: str) -> str:
     return template.format(repository=destination.name, branch=destination.branch, package=package.replace("/", "_"))
 
 
+def are_nested(one: str, other: str) -> bool:
+    """Return whether two paths are equal, or one lies below the other; "" is above everything."""
+    return one == other or not one or not other or one.startswith(other + "/") or other.startswith(one + "/")
+
+
 def conflicts(destinations: Iterable[Destination]) -> Mapping[ObjectKey, Finding]:
     """Return a finding for each destination that must not be written to.
 
@@ -71,13 +76,9 @@ def _pairs(known: list[Destination]) -> Iterable[tuple[Destination, Destination]
 def _clash(one: Destination, other: Destination) -> str:
     if one.name == other.name and one.deployment and other.deployment:
         return "has the same name, and a cluster is its name"
-    if (one.url, one.branch) == (other.url, other.branch) and _nested(one.directory, other.directory):
+    if (one.url, one.branch) == (other.url, other.branch) and are_nested(one.directory, other.directory):
         return f"has an equal or nested directory on branch {one.branch}"
     return ""
-
-
-def _nested(one: str, other: str) -> bool:
-    return one == other or not one or not other or one.startswith(other + "/") or other.startswith(one + "/")
 
 
 def _conflict(one: Destination, other: Destination, why: str) -> Finding:
@@ -89,6 +90,4 @@ def _conflict(one: Destination, other: Destination, why: str) -> Finding:
 
 def nested_packages(package: str, others: Iterable[str]) -> tuple[str, ...]:
     """Return the packages that lie above or below `package` (porch 5.1: packages cannot be nested)."""
-    return tuple(
-        sorted(other for other in others if other.startswith(package + "/") or package.startswith(other + "/"))
-    )
+    return tuple(sorted(other for other in others if other != package and are_nested(other, package)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,11 @@ from reconciler.rules.variant import Injected, Variant
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import TreeId
 from reconciler.snapshot.trace import Trace
+
+
+def review_digest(conditions: Iterable[Condition], gates: Iterable[str]) -> str:
+    """Return a digest of what makes a commit besides the tree: conditions and gates (design 10.9)."""
+    return digest({"conditions": [one.as_data() for one in conditions], "gates": list(gates)})
 
 
 @dataclass(frozen=True)
@@ -33,8 +39,8 @@ class Rendered:
 
     @property
     def review(self) -> str:
-        """A digest of what makes a commit besides the tree: conditions, gates and conflicts (design 10.9)."""
-        return digest({"conditions": [one.as_data() for one in self.conditions], "gates": list(self.gates)})
+        """What makes a commit besides the tree."""
+        return review_digest(self.conditions, self.gates)
 
     @property
     def unmet_gates(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from reconciler.planning.destination import Destination
-from reconciler.planning.state import KEPT_REVISIONS, DestinationState, Offer, PackageRecord, Revision, Seen
+from reconciler.planning.state import KEPT_REVISIONS, DestinationState, Offer, PackageRecord, Revision
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import BlobId, CommitId, TreeId
 
@@ -30,11 +30,6 @@ class Repository(Protocol):
     def first_parents(self, old: CommitId, new: CommitId) -> Sequence[CommitId] | None:
         """Return the commits after `old` up to `new` along first parents, oldest first; None if it is no ancestor."""
         ...
-
-    def message(self, commit: CommitId) -> str:
-        """Return a commit's message."""
-        ...
-
 
 @dataclass(frozen=True)
 class Heads:
@@ -100,6 +95,9 @@ def _take_in(record: PackageRecord, before: Sighting | None, now: Sighting) -> P
     for offer in reversed(record.offers):
         if _newly(offer, before, now):
             return _published(record, offer, now.commit)
+    for revision in reversed(record.revisions):
+        if _newly(revision.offer, before, now):
+            return _back_at(record, revision)
     return record
 
 
@@ -124,66 +122,50 @@ def _published(record: PackageRecord, offer: Offer, commit: CommitId) -> Package
     )
 
 
+def _back_at(record: PackageRecord, revision: Revision) -> PackageRecord:
+    """The branch went back to an earlier revision: what was undone is declined; or forward again: it is not."""
+    known = [one.offer for one in record.revisions]
+    undone = record.ours if record.ours in known and known.index(record.ours) > known.index(revision.offer) else None
+    declined = [tree for tree in record.declined if tree != revision.offer.rendered]
+    declined += [undone.rendered] if undone and undone.rendered not in declined else []
+    return replace(record, ours=revision.offer, declined=tuple(declined)[-KEPT_REVISIONS:])
+
+
 def settle_drafts(
-    state: DestinationState,
-    destination: Destination,
-    heads: Heads,
-    branch_of: Mapping[str, str],
-    repository: Repository,
+    state: DestinationState, destination: Destination, heads: Heads, repository: Repository
 ) -> DestinationState:
     """Return the state after looking at the draft branches: what people dropped is remembered as declined.
 
-    `branch_of` names the draft branch of each package. A branch that is gone, with the cluster branch as the
-    offer found it, declines the offer; with the cluster branch changed it is unclear, and planned again. A
-    package that a person took out of a draft is declined, too (git.md 3, life of a draft).
+    A branch that is gone, with the cluster branch as the offer found it, declines the offer; with the cluster
+    branch changed it is unclear, and planned again. A package that a person took out of a draft is declined, too;
+    a head that is not the one we pushed makes the branch an edited one (git.md 3, life of a draft).
     """
-    packages = {}
-    for package, record in state.packages.items():
-        head = heads.drafts.get(branch_of[package])
-        packages[package] = _settle(record, destination, package, head, heads.branch, repository)
-    alive = {name: draft for name, draft in state.drafts.items() if name in heads.drafts}
-    return replace(state, packages=packages, drafts=alive)
+    packages = {
+        package: _settle(record, record.put, destination.path(package), heads, repository) if record.put else record
+        for package, record in state.packages.items()
+    }
+    drafts = {
+        name: replace(draft, edited=draft.edited or draft.head != heads.drafts[name])
+        for name, draft in state.drafts.items()
+        if name in heads.drafts
+    }
+    return replace(state, packages=packages, drafts=drafts)
 
 
-def _settle(
-    record: PackageRecord, destination: Destination, package: str,
-    head: CommitId | None, branch: CommitId | None, repository: Repository,
-) -> PackageRecord:  # fmt: skip
-    if record.put is None:
-        return record
-    path = destination.path(package)
-    published = repository.tree_at(branch, path) if branch else None
-    if head is None:
-        return _decline(record) if published == record.put.against else replace(record, put=None)
-    taken_out = repository.tree_at(head, path) == record.put.against and record.put.rendered != record.put.against
-    return _decline(record) if taken_out and published == record.put.against else record
-
-
-def _decline(record: PackageRecord) -> PackageRecord:
-    assert record.put is not None
-    rest = tuple(tree for tree in record.declined if tree != record.put.rendered)
-    return replace(record, put=None, declined=(*rest, record.put.rendered)[-KEPT_REVISIONS:])
-
-
-def look(
-    destination: Destination,
-    package: str,
-    heads: Heads,
-    branch_name: str,
-    state: DestinationState,
-    repository: Repository,
-) -> Seen:
-    """Return what stands at a package's path: on the cluster branch, and on its draft where it differs.
-
-    A draft carries the whole branch; a package is on it only when it differs from the draft's base and from
-    the cluster branch as it is now.
-    """
-    path = destination.path(package)
+def _settle(record: PackageRecord, put: Offer, path: str, heads: Heads, repository: Repository) -> PackageRecord:
     published = repository.tree_at(heads.branch, path) if heads.branch else None
-    head = heads.drafts.get(branch_name)
+    head = heads.drafts.get(record.draft)
     if head is None:
-        return Seen(published, None)
+        return _declined(record, put) if published == put.against else replace(record, put=None)
     drafted = repository.tree_at(head, path)
-    known = state.drafts.get(branch_name)
-    at_base = repository.tree_at(known.base, path) if known else published
-    return Seen(published, None if drafted in (at_base, published) else drafted)
+    if drafted == put.rendered:
+        return record
+    if drafted == put.against:
+        return _declined(record, put)
+    # the branch was brought up to date by people, and says nothing about the package any more
+    return replace(record, put=None) if drafted == published else record
+
+
+def _declined(record: PackageRecord, put: Offer) -> PackageRecord:
+    rest = tuple(tree for tree in record.declined if tree != put.rendered)
+    return replace(record, put=None, declined=(*rest, put.rendered)[-KEPT_REVISIONS:])

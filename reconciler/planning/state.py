@@ -62,12 +62,14 @@ class Revision:
 class Seen:
     """What stood on the branches when the outcome was found: the package's trees, None where absent.
 
-    `frozen`: the draft was proposed, so that nothing could be written to it.
+    `frozen`: the draft was proposed, so that nothing could be written to it. `stuck`: people work on the draft, and
+    the cluster branch has moved on in this package since it began.
     """
 
     published: TreeId | None = None
     drafted: TreeId | None = None
     frozen: bool = False
+    stuck: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,8 @@ class PackageRecord:
     """All that is remembered of one package of a destination.
 
     `owned` is False while the variant was only ever blocked: the place is not its own yet. `wanted` and
-    `review` are what the last render came to, `trace` what it depended on.
+    `review` are what the last render came to, `trace` what it depended on. `draft` names the branch that `put` is
+    on: an offer keeps its branch whatever the settings say later.
     """
 
     owner: Owner
@@ -86,6 +89,7 @@ class PackageRecord:
     revision: int = 0
     ours: Offer | None = None
     put: Offer | None = None
+    draft: str = ""
     offers: tuple[Offer, ...] = ()
     revisions: tuple[Revision, ...] = ()
     declined: tuple[TreeId, ...] = ()
@@ -101,18 +105,23 @@ class PackageRecord:
         kept += [offer for offer in (self.ours, self.put) if offer]
         return frozenset(tree for offer in kept for tree in (offer.rendered, offer.base, offer.merged, offer.plain))
 
-    def offered(self, offer: Offer) -> PackageRecord:
-        """Return the record with `offer` put on the draft."""
+    def offered(self, offer: Offer, draft: str) -> PackageRecord:
+        """Return the record with `offer` put on a draft branch; a new draft gets the next workspace number."""
         offers = (*(old for old in self.offers if old != offer), offer)[-KEPT_OFFERS:]
-        return replace(self, put=offer, offers=offers)
+        workspace = self.workspace if self.put else self.workspace + 1
+        return replace(self, put=offer, draft=draft, offers=offers, workspace=workspace)
 
 
 @dataclass(frozen=True)
 class DraftBranch:
-    """A draft branch of ours: the head that we pushed, and the commit of the cluster branch it starts at."""
+    """A draft branch of ours: the head that we pushed, and the commit of the cluster branch it starts at.
+
+    `edited`: people have moved its head since it was made; it is only appended to until it ends (git.md 3).
+    """
 
     head: CommitId
     base: CommitId
+    edited: bool = False
 
 
 @dataclass(frozen=True)
@@ -170,6 +179,7 @@ def _record_data(record: PackageRecord) -> dict[str, Any]:
         "revision": record.revision,
         "ours": record.ours.as_data() if record.ours else None,
         "put": record.put.as_data() if record.put else None,
+        "draft": record.draft,
         "offers": [offer.as_data() for offer in record.offers],
         "revisions": [revision.as_data() for revision in record.revisions],
         "declined": list(record.declined),
@@ -191,6 +201,7 @@ def _read_record(data: Mapping[str, Any]) -> PackageRecord:
         revision=data["revision"],
         ours=Offer(**data["ours"]) if data["ours"] else None,
         put=Offer(**data["put"]) if data["put"] else None,
+        draft=data["draft"],
         offers=tuple(Offer(**offer) for offer in data["offers"]),
         revisions=tuple(Revision(one["number"], one["commit"], Offer(**one["offer"])) for one in data["revisions"]),
         declined=tuple(data["declined"]),

@@ -139,7 +139,8 @@ def _told(outcome: Outcome) -> str:
             return why
         case Blocked():
             codes = sorted({finding.code for finding in outcome.findings})
-            return " ".join(codes) or outcome.conditions[-1].reason
+            ready = {one.type: one.reason for one in outcome.conditions}
+            return " ".join(codes) or ready["Ready"]
 
 
 class World:

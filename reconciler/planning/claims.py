@@ -1,0 +1,88 @@
+"""Claims: who wants which package of a destination, and whose word counts (design 10.14)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reconciler.krm.identity import ObjectKey
+from reconciler.planning.decide import Question, stalled
+from reconciler.planning.destination import nested_packages
+from reconciler.planning.ground import Ground
+from reconciler.planning.outcome import Blocked
+from reconciler.planning.state import DestinationState, Seen
+from reconciler.rules.variant import Owner, Variant
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Who wants what on one destination, and which owners are alive.
+
+    `alive` are all owners of the config; `unplaced` those of them, and sets, whose packages could not be worked
+    out; `complete` is False while a file of the config could not be read, so that nobody's absence is proved
+    (design 10.5).
+    """
+
+    variants: tuple[Variant, ...]
+    alive: frozenset[ObjectKey]
+    unplaced: frozenset[ObjectKey]
+    complete: bool
+
+    def has(self, owner: Owner) -> bool:
+        """Return whether the owner is in the config: itself, or through a set that could not be expanded."""
+        return owner.key in self.alive or owner.set in self.unplaced
+
+    def keeps(self, owner: Owner) -> bool:
+        """Return whether the owner is there, but where its package goes cannot be told in this pass."""
+        return owner.key in self.unplaced or owner.set in self.unplaced
+
+
+def chosen(claims: Claims, state: DestinationState) -> tuple[dict[str, Variant], list[Blocked]]:
+    """Return the rightful claimant of each package, and the outcome of all others.
+
+    One or nested packages claimed twice go to the owner in state, else to the least of the owners.
+    """
+    winners: dict[str, Variant] = {}
+    losers: list[Blocked] = []
+    for variant in sorted(claims.variants, key=lambda one: _rank(one, state)):
+        package = variant.place.package
+        rivals = [winners[one] for one in (package, *nested_packages(package, winners)) if one in winners]
+        if rivals:
+            losers.append(_lost(variant, rivals[0]))
+        else:
+            winners[package] = variant
+    return dict(sorted(winners.items())), losers
+
+
+def _rank(variant: Variant, state: DestinationState) -> tuple[bool, ObjectKey]:
+    record = state.packages.get(variant.place.package)
+    return (not (record and record.owned and record.owner.key == variant.owner.key), variant.owner.key)
+
+
+def _lost(variant: Variant, rival: Variant) -> Blocked:
+    message = f"package {variant.place} is also wanted by {rival.owner.key} as {rival.place.package}"
+    return stalled(Question(variant, None, Seen()), "DownstreamConflict", message)
+
+
+def ask(variant: Variant, claims: Claims, ground: Ground) -> Question:
+    """Return the question that one variant puts to `decide`."""
+    package = variant.place.package
+    record = ground.state.packages.get(package)
+    nested = () if record and record.owned else _nested(package, ground)
+    owner_gone = record is not None and claims.complete and not claims.has(record.owner)
+    return Question(variant, record, ground.look(package), nested, owner_gone)
+
+
+def _nested(package: str, ground: Ground) -> tuple[str, ...]:
+    owned = [name for name, one in ground.state.packages.items() if one.owned and name != package]
+    return (*nested_packages(package, owned), *_standing_above(package, ground))
+
+
+def _standing_above(package: str, ground: Ground) -> tuple[str, ...]:
+    if ground.heads.branch is None:
+        return ()
+    segments = package.split("/")
+    above = ["/".join(segments[:count]) for count in range(1, len(segments))]
+    kptfile = [f"{ground.destination.path(one)}/Kptfile" for one in above]
+    return tuple(
+        one for one, path in zip(above, kptfile, strict=True) if ground.objects.blob_at(ground.heads.branch, path)
+    )

@@ -1,0 +1,90 @@
+"""The ground that one destination's plan stands on: its branches and its state, as this pass found them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+from reconciler.planning.branches import History
+from reconciler.planning.destination import Destination, are_nested, draft_branch
+from reconciler.planning.standing import Heads, Repository
+from reconciler.planning.state import DestinationState, Seen
+from reconciler.snapshot.objects import BlobId, CommitId, TreeId
+
+
+class Objects(Repository, History, Protocol):
+    """A destination's repository, draft histories included."""
+
+
+Standing = tuple[TreeId | None, BlobId | None]
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A destination with what is remembered of it, its heads and its objects; `template` names new draft branches."""
+
+    destination: Destination
+    state: DestinationState
+    heads: Heads
+    objects: Objects
+    template: str
+
+    def branch_of(self, package: str) -> str:
+        """Return the draft branch of a package.
+
+        An offer keeps its branch; a new name that an open draft stands in the way of gives way to that draft.
+        """
+        record = self.state.packages.get(package)
+        if record and record.put:
+            return record.draft
+        name = draft_branch(self.template, self.destination, package)
+        return next((draft for draft in sorted(self.state.drafts) if are_nested(draft, name)), name)
+
+    def is_frozen(self, branch: str) -> bool:
+        """Return whether a draft branch is proposed as it stands."""
+        head = self.heads.drafts.get(branch)
+        return head is not None and self.heads.proposed.get(branch) == head
+
+    def at(self, commit: CommitId | None, package: str) -> Standing:
+        """Return a package's tree and status blob at a commit."""
+        if commit is None:
+            return None, None
+        path, status = self.destination.path(package), self.destination.status_path(package)
+        return self.objects.tree_at(commit, path), self.objects.blob_at(commit, status)
+
+    def look(self, package: str) -> Seen:
+        """Return what stands at a package's place: on the cluster branch, and on its draft where it differs.
+
+        A draft carries the whole branch; a package is on it only when it differs from the draft's base and from
+        the cluster branch as it is now.
+        """
+        branch = self.branch_of(package)
+        published, _ = self.at(self.heads.branch, package)
+        head, known = self.heads.drafts.get(branch), self.state.drafts.get(branch)
+        if head is None:
+            return Seen(published)
+        drafted, _ = self.at(head, package)
+        at_base, _ = self.at(known.base, package) if known else (published, None)
+        stuck = bool(known and known.edited and package in self.moved_on(branch))
+        return Seen(published, None if drafted in (at_base, published) else drafted, self.is_frozen(branch), stuck)
+
+    def moved_on(self, branch: str) -> frozenset[str]:
+        """Return the packages that a draft branch touches and the cluster branch has changed since its base."""
+        return self._moved.get(branch, frozenset())
+
+    @cached_property
+    def _moved(self) -> dict[str, frozenset[str]]:
+        found: dict[str, set[str]] = {}
+        for package in self.state.packages:
+            branch = self.branch_of(package)
+            if self._has_moved(branch, package):
+                found.setdefault(branch, set()).add(package)
+        return {branch: frozenset(packages) for branch, packages in found.items()}
+
+    def _has_moved(self, branch: str, package: str) -> bool:
+        head, known = self.heads.drafts.get(branch), self.state.drafts.get(branch)
+        if head is None or known is None:
+            return False
+        base = self.at(known.base, package)
+        return base != self.at(head, package) and base != self.at(self.heads.branch, package)

@@ -1,0 +1,231 @@
+"""People edit, decline, delete and revert: nothing of theirs is lost, and nobody is fought."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.git_env import git
+from tests.support.world import World, package, small_world, variant
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Berlin has both packages published."""
+    world = small_world(tmp_path)
+    world.sync()
+    world.merge("berlin", "squash")
+    world.settle()
+    return world
+
+
+def release(world: World, version: str = "v2", image: str = "2.0") -> None:
+    world.release("metrics", version, package("metrics", image=image))
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", version)})
+
+
+# on the draft
+
+
+def test_an_edited_draft_is_kept_and_the_update_says_that_it_waits(world: World) -> None:
+    release(world)
+    world.sync()
+    edited = world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    assert world.settle().outcomes["berlin/metrics"] == "drafted"
+    release(world, "v3", "3.0")
+
+    after = world.sync()
+
+    assert world.head("drafts/berlin") == edited
+    assert after.outcomes["berlin/metrics"] == "PackageEdited"
+    assert world.reason("metrics-berlin") == "Error"
+    assert world.sync().is_silent
+
+
+def test_an_edited_draft_merges_as_it_stands_and_counts_as_published_with_edits(world: World) -> None:
+    release(world)
+    world.sync()
+    world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    world.sync()
+    world.merge("berlin", "squash", delete=True)
+
+    after = world.settle()
+
+    assert after.outcomes["berlin/metrics"] == "published with edits"
+    assert "replicas: 5" in world.text("clusters/berlin", "metrics/deployment.yaml")
+    assert world.record("berlin", "metrics")["revision"] == 2
+    assert world.head("drafts/berlin") == ""
+
+
+def test_other_packages_are_appended_to_a_draft_that_people_work_on(world: World) -> None:
+    release(world)
+    world.sync()
+    edited = world.commit("drafts/berlin", {"metrics/notes.md": "checked\n"})
+    world.release("gateway", "v2", package("gateway", image="9.9"))
+    world.write({"gateway.yaml": variant("extra", "berlin", "logs", upstream="gateway", revision="v2")})
+
+    world.sync()
+
+    assert git(world.fleet, "merge-base", edited, "drafts/berlin") == edited
+    assert world.text("drafts/berlin", "metrics/notes.md") == "checked\n"
+    assert world.tree("drafts/berlin", "logs")
+    assert world.sync().is_silent
+
+
+def test_an_edit_that_was_undone_on_the_draft_lets_the_update_through(world: World) -> None:
+    release(world)
+    world.sync()
+    world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    release(world, "v3", "3.0")
+    world.sync()
+    world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 5", "replicas: 2")
+
+    after = world.sync()
+
+    assert after.outcomes["berlin/metrics"] == "draft"
+    assert "metrics:3.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
+    assert world.sync().is_silent
+
+
+def test_a_package_taken_out_of_a_draft_is_declined_until_its_content_would_differ(world: World) -> None:
+    before = world.text("clusters/berlin", "metrics/deployment.yaml")
+    release(world)
+    world.sync()
+    kptfile, status = (world.text("clusters/berlin", path) for path in ("metrics/Kptfile", ".reconciler/metrics.yaml"))
+    back = {"metrics/deployment.yaml": before, "metrics/Kptfile": kptfile, ".reconciler/metrics.yaml": status}
+    world.commit("drafts/berlin", back)
+
+    assert world.settle().outcomes["berlin/metrics"] == "declined"
+    release(world, "v3", "3.0")
+    assert world.settle().outcomes["berlin/metrics"] == "drafted"
+    assert "metrics:3.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
+
+
+def test_a_new_package_taken_out_of_its_draft_is_declined(tmp_path: Path) -> None:
+    world = small_world(tmp_path)
+    world.sync()
+    gone = [f"metrics/{name}" for name in world.files(world.fleet, "drafts/berlin", "metrics")]
+    world.commit("drafts/berlin", dict.fromkeys([*gone, ".reconciler/metrics.yaml"]))
+
+    assert world.settle().outcomes["berlin/metrics"] == "declined"
+    assert world.tree("drafts/berlin", "metrics") is None
+
+
+def test_a_deleted_draft_is_declined_until_its_content_would_differ(world: World) -> None:
+    release(world)
+    world.sync()
+    world.delete("drafts/berlin")
+
+    assert world.sync().outcomes["berlin/metrics"] == "declined"
+    assert world.sync().is_silent
+    assert world.head("drafts/berlin") == ""
+    release(world, "v3", "3.0")
+    assert world.sync().outcomes["berlin/metrics"] == "draft"
+    assert "metrics:3.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
+
+
+# on the cluster branch
+
+
+def test_an_edit_on_the_cluster_branch_stays_and_blocks_the_update_until_it_is_reverted(world: World) -> None:
+    edited = world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    assert world.settle().outcomes["berlin/metrics"] == "published with edits"
+    release(world)
+
+    blocked = world.sync()
+
+    assert blocked.outcomes["berlin/metrics"] == "PackageEdited"
+    assert (world.head("clusters/berlin"), world.head("drafts/berlin")) == (edited, "")
+    assert world.sync().is_silent
+    world.revert("berlin")
+    assert world.sync().outcomes["berlin/metrics"] == "draft"
+    assert world.sync().is_silent
+
+
+def test_an_edit_on_the_branch_does_not_keep_other_packages_from_going_on(world: World) -> None:
+    world.edit("clusters/berlin", "gateway/deployment.yaml", "replicas: 2", "replicas: 5")
+    release(world)
+
+    after = world.sync()
+
+    assert after.outcomes == {
+        "berlin/gateway": "published with edits", "berlin/metrics": "draft", "lisbon/gateway": "drafted",
+    }  # fmt: skip
+    world.merge("berlin", "squash")
+    world.settle()
+    assert "replicas: 5" in world.text("clusters/berlin", "gateway/deployment.yaml")
+
+
+def test_a_hot_fix_beside_an_open_draft_of_the_same_package_is_not_overwritten(world: World) -> None:
+    release(world)
+    world.sync()
+    draft = world.head("drafts/berlin")
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+
+    world.settle()
+
+    assert "replicas: 5" in world.text("clusters/berlin", "metrics/deployment.yaml")
+    assert world.head("drafts/berlin") == draft
+    world.merge("berlin", "squash")
+    after = world.settle()
+    assert after.outcomes["berlin/metrics"] == "published with edits"
+    text = world.text("clusters/berlin", "metrics/deployment.yaml")
+    assert "replicas: 5" in text
+    assert "metrics:2.0" in text
+
+
+def test_a_rollback_to_an_earlier_revision_is_respected(world: World) -> None:
+    release(world)
+    world.sync()
+    world.merge("berlin", "squash")
+    world.settle()
+    world.revert("berlin")
+
+    after = world.settle()
+
+    assert after.outcomes["berlin/metrics"] == "declined"
+    assert world.head("drafts/berlin") == ""
+    release(world, "v3", "3.0")
+    assert world.settle().outcomes["berlin/metrics"] == "drafted"
+    assert "metrics:3.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
+
+
+def test_a_rollback_that_is_reverted_is_published_again(world: World) -> None:
+    release(world)
+    world.sync()
+    world.merge("berlin", "squash")
+    world.settle()
+    world.revert("berlin")
+    world.settle()
+    world.revert("berlin")
+
+    assert world.settle().outcomes["berlin/metrics"] == "published"
+
+
+def test_a_package_that_people_deleted_is_offered_again(world: World) -> None:
+    gone = [f"metrics/{name}" for name in world.files(world.fleet, "clusters/berlin", "metrics")]
+    world.commit("clusters/berlin", dict.fromkeys([*gone, ".reconciler/metrics.yaml"]))
+
+    assert world.settle().outcomes["berlin/metrics"] == "drafted"
+    assert world.tree("drafts/berlin", "metrics")
+    world.merge("berlin", "squash")
+    assert world.settle().outcomes["berlin/metrics"] == "published"
+
+
+def test_a_draft_merged_by_copying_the_directory_alone_is_published(world: World) -> None:
+    release(world)
+    world.sync()
+    files = world.files(world.fleet, "drafts/berlin", "metrics")
+    world.commit("clusters/berlin", {f"metrics/{name}": content + "\n" for name, content in files.items()})
+
+    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.record("berlin", "metrics")["revision"] == 2
+
+
+def test_files_that_people_add_beside_the_packages_are_left_alone(world: World) -> None:
+    world.commit("clusters/berlin", {"README.md": "ours\n", "gateway-extras/note.txt": "ours\n"})
+    release(world)
+    world.sync()
+    world.merge("berlin", "merge")
+    world.settle()
+
+    assert world.text("clusters/berlin", "gateway-extras/note.txt") == "ours\n"
