@@ -14,6 +14,7 @@ from reconciler.daemon.publishers import Folder, Keep, Push
 from reconciler.daemon.reconcile import ConfigSource, Tools
 from reconciler.daemon.remotes import Remotes
 from reconciler.daemon.upstreams import RemoteUpstreams
+from reconciler.expressions import Limits
 from reconciler.gitio.errors import GitError
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.options import GitOptions
@@ -218,6 +219,7 @@ class _Builder:
         around = Surroundings(
             usable, RemoteUpstreams(remotes, self._resolve), _children(states),
             self._settings.guards.max_delete_percent, f"{__version__} {self._engine.profile}",
+            Limits(**self._settings.limits.cel.model_dump()),
         )  # fmt: skip
         result = variants_of(catalog, around)
         return RoomResult(result.variants, result.stalled, result.statuses, (*findings, *result.findings), result.kept)

@@ -18,7 +18,7 @@ log = structlog.get_logger("reconciler")
 
 
 class Passes:
-    """Runs passes over one config, and remembers the heads that the last clean one left."""
+    """Runs passes over one config, and remembers the heads that the last one left, once nothing is left to try."""
 
     def __init__(self, source: ConfigSource, remotes: Remotes, tools: Tools, publisher: Publisher) -> None:
         self._source = source
@@ -28,15 +28,19 @@ class Passes:
         self._settled = ("", "")
 
     def run(self) -> bool:
-        """Run one pass; return whether the world let it finish. Raises GitError when the config cannot be read."""
+        """Run one pass; return False when it should be tried again soon. Raises GitError without a readable config.
+
+        A remote that failed rests on its own (`Backoff`) and does not slow the others down.
+        """
         with self._remotes as remotes:
             found = gather(self._source, remotes, self._tools)
             if (found.snapshot.id, found.heads) == self._settled:
                 log.debug("pass_unchanged", config=found.snapshot.id)
                 return True
             report = decide_and_publish(found, remotes, self._tools, self._publisher)
-            clean = report.clean and self._publisher.done
-            self._settled = (found.snapshot.id, remotes.digest()) if clean else ("", "")
+            settled = report.settled and self._publisher.done
+            remotes.maintain()
+            self._settled = (found.snapshot.id, remotes.digest()) if settled else ("", "")
         for finding in report.plan.all_findings():
             log.info(
                 "finding",
@@ -45,5 +49,5 @@ class Passes:
                 message=finding.message,
                 where=str(finding.where),
             )
-        log.info("pass_finished", config=report.plan.config, clean=clean, **tally(report))
-        return clean
+        log.info("pass_finished", config=report.plan.config, clean=report.clean, **tally(report))
+        return settled

@@ -9,11 +9,14 @@ from reconciler.daemon.remotes import Remote
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, PushUnit, RefUpdate, Refused
 from reconciler.gitio.writer import Change, Drop, Graft, NewCommit, Put
+from reconciler.krm.digest import digest
 from reconciler.planning.branches import End, Grow, Step
 from reconciler.planning.destination import Destination
 from reconciler.planning.fleet import DestinationPlan
+from reconciler.planning.outcome import Draft
 from reconciler.planning.plan import grows
 from reconciler.planning.state import DestinationState, DraftBranch, write_state
+from reconciler.reporting.commit_message import state_message
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
 
@@ -36,6 +39,15 @@ class Written:
         """The destination's name; also the name of its push unit."""
         return self.plan.destination.name
 
+    @property
+    def id(self) -> str:
+        """What the packages would become, and on what; the config commit that asks for it does not matter."""
+        plan = self.plan
+        drafts = [one for one in plan.outcomes if isinstance(one, Draft)]
+        offered = {one.variant.place.package: [one.rendered.files.id, one.rendered.review] for one in drafts}
+        ended = [layout.branch for layout in plan.layouts if isinstance(layout, End)]
+        return digest([plan.destination.url, self.name, plan.heads.branch, offered, ended])
+
 
 def write_plans(
     remote: Remote, plans: Sequence[DestinationPlan], config_seconds: int, source_of: Mapping[TreeId, FileTree]
@@ -50,7 +62,7 @@ def write_plans(
     changed = [plan for plan in plans if _with_heads(plan, heads[plan.destination.name]) != plan.before]
     _write_sources(remote.mirror, changed, source_of)
     states = {plan.destination.name: _with_heads(plan, heads[plan.destination.name]) for plan in changed}
-    commits = remote.mirror.write([_state_commit(states[plan.destination.name]) for plan in changed])
+    commits = remote.mirror.write([_state_commit(plan.destination, states[plan.destination.name]) for plan in changed])
     written = {
         plan.destination.name: Written(plan, heads[plan.destination.name], states[plan.destination.name], commit)
         for plan, commit in zip(changed, commits, strict=True)
@@ -124,10 +136,10 @@ def _puts(files: FileTree) -> Iterator[Put]:
     return (Put(path, file.data, file.mode) for path, file in files.items())
 
 
-def _state_commit(state: DestinationState) -> NewCommit:
+def _state_commit(destination: Destination, state: DestinationState) -> NewCommit:
     files = tuple(Put(path, content) for path, content in sorted(write_state(state).items()))
     trees = tuple(Graft(f"trees/{tree}", tree) for tree in sorted(state.trees()))
-    return NewCommit((), (*files, *trees), "State of a destination", STATE_SECONDS, fresh=True)
+    return NewCommit((), (*files, *trees), state_message(destination), STATE_SECONDS, fresh=True)
 
 
 def push_all(mirror: Mirror, written: Sequence[Written], state_ref: str) -> dict[str, Outcome]:

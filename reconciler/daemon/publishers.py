@@ -10,7 +10,7 @@ import structlog
 
 from reconciler.daemon.publish import HEADS, Written, describe, push_all
 from reconciler.daemon.remotes import Remote, Remotes
-from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, PushUnit, RefUpdate
+from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, PushUnit, RefUpdate, Refused
 from reconciler.gitio.writer import Drop, NewCommit, Put
 from reconciler.planning.branches import End, Grow
 from reconciler.planning.fleet import FleetPlan
@@ -38,6 +38,7 @@ class Push:
         self._status_ref = HEADS + status_branch
         self._status_files = status_files
         self._message = message
+        self._refused: dict[str, Refused] = {}
         self.status_outcome: Outcome = Done()
 
     @property
@@ -46,11 +47,17 @@ class Push:
         return isinstance(self.status_outcome, Done)
 
     def publish(self, remote: Remote, written: Sequence[Written]) -> Mapping[str, Outcome]:
-        """Push one remote's destinations; each draft that got there is an event."""
-        outcomes = push_all(remote.mirror, written, self._state_ref)
-        for one in written:
+        """Push one remote's destinations; each draft that got there is an event.
+
+        What the host refused is not sent again until it, or the cluster branch, is another (git.md, push refused).
+        """
+        known = {one.name: self._refused[one.id] for one in written if one.id in self._refused}
+        new = [one for one in written if one.name not in known]
+        outcomes = push_all(remote.mirror, new, self._state_ref)
+        for one in new:
             _tell(one, outcomes[one.name])
-        return outcomes
+        self._refused |= {one.id: end for one in new if isinstance(end := outcomes[one.name], Refused)}
+        return {**known, **outcomes}
 
     def finish(self, plan: FleetPlan, remotes: Remotes) -> None:
         """Commit and push what has changed of the status; a lost race is tried again on the new head."""

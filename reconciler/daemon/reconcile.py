@@ -8,8 +8,10 @@ from functools import cached_property
 from typing import Protocol
 
 import structlog
+
 from reconciler.daemon.config import ConfigSnapshot
 from reconciler.daemon.publish import Written, describe, proposed_ref, write_plans
+from reconciler.daemon.remotes import DestinationObjects, Remote, Remotes
 from reconciler.gitio.verdicts import Done, Lost, Outcome, Refused
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding
@@ -27,8 +29,6 @@ from reconciler.rules.variant import Earlier, RoomResult, Upstream, Variant
 from reconciler.snapshot.catalog import Catalog
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
-
-from reconciler.daemon.remotes import DestinationObjects, Remote, Remotes
 
 log = structlog.get_logger("reconciler")
 MOST_TRIES = 5
@@ -99,8 +99,16 @@ class Report:
     @property
     def clean(self) -> bool:
         """Whether the world let everything be done; what is wrong with the config does not count."""
-        found = {finding.code for plan in self.plan.destinations for finding in plan.findings}
-        return not found & {"RepositoryUnreachable", "PushFailed", "PushRefused"}
+        return not self._codes & {"RepositoryUnreachable", "PushFailed", "PushRefused"}
+
+    @property
+    def settled(self) -> bool:
+        """Whether trying again over the same heads would change nothing: what a host refused, it refuses again."""
+        return "PushFailed" not in self._codes
+
+    @property
+    def _codes(self) -> set[str]:
+        return {finding.code for plan in self.plan.destinations for finding in plan.findings}
 
 
 @dataclass(frozen=True)
@@ -167,6 +175,7 @@ def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publishe
     fleet = FleetPlan(
         snapshot.id, desk.as_of(), room, tuple(plans[one.key] for one in destinations),
         _catalog_findings(catalog),
+        not catalog.unreadable,
     )  # fmt: skip
     publisher.finish(fleet, remotes)
     return Report(fleet, outcomes, written, desk.renders)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Self
 
 from reconciler.daemon.backoff import Backoff
-from reconciler.gitio.errors import GitError, ObjectMissingError
+from reconciler.gitio.errors import GitError, MirrorCorruptError, ObjectMissingError
 from reconciler.gitio.mirror import Kind, Mirror, fetch_all
 from reconciler.gitio.reader import Commit, ObjectReader, TreeEntry
 from reconciler.krm.digest import digest
@@ -186,9 +186,20 @@ class Remotes:
         if error:
             self.failures[url] = error
             self._backoff.failed(url)
+            self._replace_if_damaged(url, error)
         else:
             self.failures.pop(url, None)
             self._backoff.worked(url)
+
+    def _replace_if_damaged(self, url: str, error: GitError) -> None:
+        # a mirror is only a cache: a damaged one is made anew when the remote is asked next
+        if isinstance(error, MirrorCorruptError) and url in self._mirrors:
+            self._mirrors.pop(url).discard()
+
+    def maintain(self) -> None:
+        """Tidy the mirrors that need it: many small packs make every later read slow."""
+        for mirror in self._mirrors.values():
+            mirror.maintain()
 
     def _mirror(self, url: str) -> Mirror | None:
         try:

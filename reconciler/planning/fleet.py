@@ -36,7 +36,8 @@ class FleetPlan:
     """What was decided for the fleet at one config commit.
 
     `config` is the commit id, or `tree:<id>` for a plain folder; `as_of` the latest committer date among the
-    commits read, in seconds since 1970 (design 10.13).
+    commits read, in seconds since 1970 (design 10.13). `complete` is False while a file of the config cannot be
+    read, so that nobody's absence is proved (design 10.5).
     """
 
     config: str
@@ -44,6 +45,7 @@ class FleetPlan:
     room: RoomResult
     destinations: tuple[DestinationPlan, ...]
     findings: tuple[Finding, ...] = ()
+    complete: bool = True
 
     def outcomes(self) -> Iterator[tuple[Destination, Outcome]]:
         """Yield every package's outcome with its destination."""

@@ -29,7 +29,7 @@ def status_files(plan: FleetPlan, previous: Mapping[str, bytes], max_children: i
     """Return all files of the status branch by path; `previous` are those that stand there now.
 
     The healthy children of a set with more than `max_children` are counted in the set, not written. The
-    variants of a set that failed stay as they are.
+    variants of a set that failed stay as they are, and so does what an unreadable file may still hold.
     """
     now = rfc3339(plan.as_of)
     standing = [_stand(status, previous, now) for status in owner_statuses(plan).values()]
@@ -68,7 +68,12 @@ def _children_of_large_sets(plan: FleetPlan, max_children: int) -> Iterator[str]
 
 
 def _left_alone(plan: FleetPlan, previous: Mapping[str, bytes]) -> set[str]:
-    """Return the files of variants whose set says nothing of them in this pass (RoomResult.kept)."""
+    """Return the files of variants whose set says nothing of them in this pass (RoomResult.kept).
+
+    While a file of the config cannot be read, that is every object that the config does not show.
+    """
+    if not plan.complete:
+        return {path for path in previous if path.startswith("objects/")}
     kept = {(key.kind, key.namespace, key.name) for key in plan.room.kept}
     variants = [path for path in previous if path.startswith("objects/") and "/PackageVariant/" in path]
     return {path for path in variants if kept and _makers(_read(previous[path])) & kept}

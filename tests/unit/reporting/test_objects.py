@@ -235,6 +235,12 @@ def test_what_is_no_more_is_dropped() -> None:
     assert GW not in status_files(fleet(), status_files(fleet(destination_plan(a_draft())), {}))
 
 
+def test_what_an_unreadable_file_may_still_hold_stays() -> None:
+    before = status_files(fleet(destination_plan(a_draft())), {})
+
+    assert status_files(replace(fleet(), complete=False), before)[GW] == before[GW]
+
+
 @pytest.mark.parametrize(
     ("ready", "variants_ready", "counts"),
     [

@@ -1,0 +1,157 @@
+"""Passes of the service over real repositories: equal heads end one at once, one remote is no other's trouble."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from reconciler.cli.shared import read_settings
+from reconciler.daemon import passes as module
+from reconciler.daemon.passes import Passes
+from reconciler.gitio.create import create_repository
+from reconciler.gitio.errors import GitError
+from reconciler.wiring import Parts, build_parts, build_push
+from tests.support.git_env import commit_files, git, read_refs, write_hook
+
+KPTFILE = b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: web}\n"
+CONFIG_MAP = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {greeting: hello}\n"
+REPOSITORY = """apiVersion: config.porch.kpt.dev/v1alpha1
+kind: Repository
+metadata: {{name: {name}}}
+spec: {{deployment: {deployment}, git: {{repo: ./{url}.git, branch: {branch}}}}}
+---
+"""
+VARIANT = """apiVersion: config.porch.kpt.dev/v1alpha1
+kind: PackageVariant
+metadata: {{name: {name}}}
+spec:
+  upstream: {{repo: catalog, package: web, revision: v1}}
+  downstream: {{repo: {repository}, package: {name}}}
+---
+"""
+
+
+class World:
+    """A catalog, two fleets and a config folder, with the service's passes over them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in ("catalog", "fleet", "far"):
+            create_repository(folder / f"{name}.git")
+        commit_files(folder / "catalog.git", "refs/heads/main", {"web/Kptfile": KPTFILE, "web/web.yaml": CONFIG_MAP})
+        git(folder / "catalog.git", "tag", "web/v1", "main")
+        self.write(
+            REPOSITORY.format(name="catalog", deployment="false", url="catalog", branch="main"),
+            REPOSITORY.format(name="east", deployment="true", url="fleet", branch="clusters/east"),
+            REPOSITORY.format(name="far", deployment="true", url="far", branch="clusters/far"),
+            VARIANT.format(name="web", repository="east"),
+            VARIANT.format(name="shop", repository="far"),
+        )
+
+    def write(self, *documents: str) -> None:
+        (self.folder / "config").mkdir(exist_ok=True)
+        (self.folder / "config" / "all.yaml").write_text("".join(documents))
+
+    def write_more(self, document: str) -> None:
+        (self.folder / "config" / "more.yaml").write_text(document)
+
+    def passes(self) -> tuple[Passes, Parts]:
+        config, fleet, cache = (str(self.folder / name) for name in ("config", "fleet.git", "cache"))
+        settings = read_settings(None, config=config, fleet=fleet, cache=cache)
+        parts = build_parts(settings, config)
+        return Passes(parts.source, parts.remotes, parts.tools, build_push(settings)), parts
+
+    def drafts(self, fleet: str = "fleet") -> set[str]:
+        return {name for name in read_refs(self.folder / f"{fleet}.git") if "/drafts/" in name}
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.chdir(tmp_path)
+    return World(tmp_path)
+
+
+def test_a_pass_over_equal_heads_reads_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes, _ = world.passes()
+    assert passes.run()
+    monkeypatch.setattr("reconciler.daemon.passes.decide_and_publish", lambda *_: pytest.fail("the heads are equal"))
+
+    assert passes.run()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(
+            lambda w: commit_files(w.folder / "fleet.git", "refs/heads/clusters/east", {"x": b"1"}), id="a-branch"
+        ),
+        pytest.param(lambda w: git(w.folder / "fleet.git", "branch", "-D", "drafts/east"), id="a-draft-that-is-gone"),
+        pytest.param(
+            lambda w: commit_files(w.folder / "catalog.git", "refs/heads/main", {"x": b"1"}), id="an-upstream"
+        ),
+        pytest.param(lambda w: (w.folder / "config" / "more.yaml").write_text("a: 1\n"), id="the-config"),
+    ],
+)
+def test_whatever_moves_is_looked_at(world: World, monkeypatch: pytest.MonkeyPatch, change: object) -> None:
+    passes, _ = world.passes()
+    assert passes.run()
+    assert callable(change)
+    change(world)
+    looked: list[object] = []
+    whole = module.decide_and_publish
+    monkeypatch.setattr(module, "decide_and_publish", lambda *args: (looked.append(args), whole(*args))[1])
+
+    assert passes.run()
+    assert len(looked) == 1
+
+
+def test_a_remote_that_is_gone_holds_up_nobody_else_and_rests(world: World) -> None:
+    shutil.move(world.folder / "far.git", world.folder / "away.git")
+    passes, parts = world.passes()
+    passes.run()
+    rests = parts.backoff.rests(str(world.folder / "far.git"))
+    shutil.move(world.folder / "away.git", world.folder / "far.git")
+    passes.run()
+    while_resting = world.drafts("far")
+    parts.backoff.forgive()
+    passes.run()
+
+    assert (rests, while_resting) == (True, set())
+    assert (world.drafts(), world.drafts("far")) == ({"refs/heads/drafts/east"}, {"refs/heads/drafts/far"})
+
+
+def test_a_host_that_refuses_one_destination_is_told_and_others_go_on(world: World) -> None:
+    write_hook(world.folder / "far.git", "pre-receive", "echo asked >> asked; echo 'no secrets, please' >&2; exit 1")
+    passes, _ = world.passes()
+    passes.run()
+    asked = (world.folder / "far.git" / "asked").read_text()
+    world.write_more("# nothing that anybody reads\n")
+    passes.run()
+
+    assert (world.folder / "far.git" / "asked").read_text() == asked
+    assert (world.drafts(), world.drafts("far")) == ({"refs/heads/drafts/east"}, set())
+    summary = git(world.folder / "fleet.git", "show", "reconciler/status:summary.yaml")
+    assert "PushRefused" in summary
+
+
+def test_a_damaged_mirror_is_made_anew(world: World) -> None:
+    passes, _ = world.passes()
+    assert passes.run()
+    (mirror,) = (world.folder / "cache").glob("*fleet*.git")
+    for file in (*mirror.glob("objects/pack/*"), *mirror.glob("objects/??/*")):
+        file.chmod(0o600)
+        file.write_bytes(b"damaged")
+    world.write_more(VARIANT.format(name="late", repository="east"))
+    after_restart, parts = world.passes()
+    ends = []
+    for _ in range(3):
+        try:
+            ends.append(after_restart.run())
+        except GitError:
+            ends.append(False)
+        parts.backoff.forgive()
+
+    assert ends[-1]
+    assert git(world.folder / "fleet.git", "show", "drafts/east:late/web.yaml")
