@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 
 Pair: TypeAlias = tuple[int | None, int | None]
 
+_LARGE = 250_000
+
 # what tells list items apart in Kubernetes objects, the most telling first
 _IDENTITIES = ("name", "key", "id", "mountPath", "devicePath", "containerPort", "port", "ip", "topologyKey", "type")
 
@@ -19,7 +21,19 @@ def align(old: Sequence[Any], new: Sequence[Any]) -> list[Pair]:
     Equal items meet first, then those of the same name, then those at the same position.
     """
     old_keys, new_keys = [_fingerprint(item) for item in old], [_fingerprint(item) for item in new]
-    return list(_matched(range(len(old)), range(len(new)), old_keys, new_keys, _by_identity(old, new)))
+    front = _shared_front(old_keys, new_keys)
+    back = _shared_front(old_keys[front:][::-1], new_keys[front:][::-1])
+    middle = range(front, len(old) - back), range(front, len(new) - back)
+    return [
+        *zip(range(front), range(front), strict=True),
+        *_matched(*middle, old_keys, new_keys, _by_identity(old, new)),
+        *zip(range(middle[0].stop, len(old)), range(middle[1].stop, len(new)), strict=True),
+    ]
+
+
+def _shared_front(left: Sequence[Any], right: Sequence[Any]) -> int:
+    differences = (index for index, (one, other) in enumerate(zip(left, right, strict=False)) if one != other)
+    return next(differences, min(len(left), len(right)))
 
 
 Fallback: TypeAlias = Callable[[range, range], Iterator[Pair]]
@@ -27,7 +41,9 @@ Fallback: TypeAlias = Callable[[range, range], Iterator[Pair]]
 
 def _matched(old: range, new: range, old_keys: list[Any], new_keys: list[Any], fallback: Fallback) -> Iterator[Pair]:
     """Pair items whose keys are equal, in order; hand what lies between the pairs to `fallback`."""
-    matcher = SequenceMatcher(None, [old_keys[i] for i in old], [new_keys[j] for j in new], autojunk=False)
+    # thousands of equal items would cost minutes; then the frequent ones are not looked at
+    is_large = len(old) * len(new) > _LARGE
+    matcher = SequenceMatcher(None, [old_keys[i] for i in old], [new_keys[j] for j in new], autojunk=is_large)
     done_old, done_new = old.start, new.start
     for i, j, size in matcher.get_matching_blocks():
         i, j = i + old.start, j + new.start

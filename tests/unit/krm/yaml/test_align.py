@@ -40,6 +40,14 @@ def test_align(old: list[Any], new: list[Any], expected: list[Any]) -> None:
     assert align(old, new) == expected
 
 
+def test_thousands_of_equal_items_are_aligned_at_once() -> None:
+    old, new = ["b"] + [1] * 8_000 + ["c"], ["d"] + [1] * 7_000 + ["e"]
+
+    pairs = align(old, new)
+
+    assert [j for _, j in pairs if j is not None] == list(range(len(new)))
+
+
 _ITEMS = st.lists(
     st.one_of(st.integers(0, 3), st.booleans(), st.builds(named, st.sampled_from("ab"), st.integers(0, 1)))
 )

@@ -15,9 +15,10 @@ from reconciler.krm.yaml import YamlError, emit, parse
 from reconciler.krm.yaml.same import same
 from reconciler.krm.yaml.scalar import block_scalar, inline_text
 
-AWKWARD_WORDS = """y n yes No ON off true False null ~ Null 1 0 -1 +1 0644 0o644 0x1F 0b11 1_000 08 09 1e3 1E3 +.5 .5 5. 1.0 .inf
--.INF .nan 12:30 12:30:45 1:1 190:20:30.15 2024-01-01 2024-1-1 2001-12-14t21:59:43.10-05:00 = << -
-? : -- --- ... -a ?a :a
+AWKWARD_WORDS = """y n yes No ON off true False null ~ Null 1 0 -1 +1 0644 0o644 0x1F 0b11 1_000 08
+09 1e3 1E3 +.5 .5 5. 1.0 .inf
+-.INF .nan 12:30 12:30:45 1:1 190:20:30.15 2024-01-01 2024-1-1
+2001-12-14t21:59:43.10-05:00 = << - ? : -- --- ... -a ?a :a
 a: a:b a#b # #a &a *a !a !!str |a >a %a @a `a [a] {a} , a,b 'a' "a" it's \\ \\n 1.2.3 10.0.0.1 8080/tcp 1,000 0x 0b 0o
 + . .. 1. 1.e+3 e3 1e 0_ _0 .e3 -.5 +1_0 ~a nul Yes! 1__0 0b2 0o8 0x_1 +12:30 v1 1m 100m 1Gi"""
 AWKWARD = AWKWARD_WORDS.split()
