@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from reconciler import __file__ as package_file
-from reconciler.cli.exits import CannotRunError, told_plainly
+from reconciler.cli.ends import told_plainly
+from reconciler.cli.exits import CannotRunError
 from reconciler.cli.shared import progress, read_settings, set_up_logs
 from reconciler.daemon.reconcile import Publisher, Report, reconcile
 from reconciler.gitio.create import create_repository

@@ -6,7 +6,8 @@ import json
 
 import click
 
-from reconciler.cli.exits import DIFFERENCES, status_of, told_plainly
+from reconciler.cli.ends import status_of, told_plainly
+from reconciler.cli.exits import DIFFERENCES
 from reconciler.cli.shared import (
     cache_option,
     config_argument,

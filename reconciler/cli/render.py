@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from reconciler.cli.exits import CannotRunError, status_of, told_plainly
+from reconciler.cli.ends import status_of, told_plainly
+from reconciler.cli.exits import CannotRunError
 from reconciler.cli.shared import cache_option, config_argument, progress, read_settings, set_up_logs, settings_option
 from reconciler.daemon.publishers import make_room
 from reconciler.daemon.reconcile import reconcile

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import structlog
 
-from reconciler.cli.exits import told_plainly
+from reconciler.cli.ends import told_plainly
 from reconciler.cli.shared import (
     cache_option,
     config_argument,

@@ -6,7 +6,8 @@ import json
 
 import click
 
-from reconciler.cli.exits import ERROR_FINDING, FINE, CannotRunError, told_plainly
+from reconciler.cli.ends import told_plainly
+from reconciler.cli.exits import ERROR_FINDING, FINE, CannotRunError
 from reconciler.cli.shared import cache_option, fleet_option, read_settings, set_up_logs, settings_option
 from reconciler.krm.yaml import parse
 from reconciler.reporting.standing import not_well, status_text

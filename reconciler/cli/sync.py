@@ -6,7 +6,8 @@ import json
 
 import click
 
-from reconciler.cli.exits import ERROR_FINDING, FINE, status_of, told_plainly
+from reconciler.cli.ends import status_of, told_plainly
+from reconciler.cli.exits import ERROR_FINDING, FINE
 from reconciler.cli.shared import (
     cache_option,
     config_argument,

@@ -7,7 +7,7 @@ import json
 import click
 
 from reconciler import __version__
-from reconciler.cli.exits import status_of, told_plainly
+from reconciler.cli.ends import status_of, told_plainly
 from reconciler.cli.shared import cache_option, config_argument, read_settings, set_up_logs, settings_option
 from reconciler.daemon.reconcile import validate
 from reconciler.reporting.findings import finding_lines, findings_data, sarif

@@ -1,0 +1,28 @@
+"""How a command ends: what stops it in one sentence, and what its findings are worth as an exit status."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from reconciler.cli.exits import ERROR_FINDING, FINE, CannotRunError
+from reconciler.gitio.errors import GitError
+from reconciler.krm.findings import Finding, Severity
+from reconciler.settings import SettingsError
+from reconciler.wiring import NoStatusPlaceError
+
+
+@contextmanager
+def told_plainly() -> Iterator[None]:
+    """Turn what stops a whole command into its one sentence."""
+    try:
+        yield
+    except (SettingsError, NoStatusPlaceError) as error:
+        raise CannotRunError(str(error)) from error
+    except GitError as error:
+        raise CannotRunError(f"{error.message} (next step: {error.next_step})") from error
+
+
+def status_of(findings: Iterable[Finding]) -> int:
+    """Return 1 when there is an error finding, else 0."""
+    return ERROR_FINDING if any(finding.severity is Severity.ERROR for finding in findings) else FINE
