@@ -12,6 +12,7 @@ from reconciler.krm.identity import ObjectKey
 from reconciler.krm.names import ref_name_fault
 from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ConfigObject
 
+_NAMED = 8
 API_VERSION = f"{PORCH_GROUP}/v1alpha1"
 
 
@@ -53,6 +54,17 @@ def kptfile_url(text: str) -> str:
     """Return a Repository's URL as Kptfiles write it: ending in `.git`, without credentials (design 10.18)."""
     bare = re.sub(r"(?<=://)[^/@\s]*@", "", text).rstrip("/")
     return bare if bare.endswith(".git") else f"{bare}.git"
+
+
+def repository_missing(repositories: Repositories, namespace: str, name: str) -> str:
+    """Return what to tell somebody who names a Repository that is not there: where it is, or which there are."""
+    message = f'could not find Repository "{name}" in namespace "{namespace}"'
+    elsewhere = sorted(there for there, other in repositories if other == name)
+    names = sorted(other for there, other in repositories if there == namespace)
+    if elsewhere:
+        return f"{message}; there is one in {', '.join(elsewhere[:_NAMED])}"
+    # a list of many would help nobody, and change the status of what is broken with every cluster
+    return f"{message}; there are {', '.join(names)}" if 0 < len(names) <= _NAMED else message
 
 
 def _read(one: ConfigObject) -> Repository | list[Finding]:

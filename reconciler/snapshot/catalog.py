@@ -40,12 +40,12 @@ class ConfigObject:
     @property
     def labels(self) -> dict[str, str]:
         """Its labels; {} when there are none."""
-        return string_map(self.data["metadata"].get("labels"))
+        return _string_map(self.data["metadata"].get("labels"))
 
     @property
     def annotations(self) -> dict[str, str]:
         """Its annotations; {} when there are none."""
-        return string_map(self.data["metadata"].get("annotations"))
+        return _string_map(self.data["metadata"].get("annotations"))
 
     @property
     def where(self) -> Where:
@@ -239,7 +239,6 @@ def _group(objects: Mapping[ObjectKey, ConfigObject]) -> dict[tuple[str, str], t
     return {kind: tuple(found) for kind, found in kinds.items()}
 
 
-def string_map(value: Any) -> dict[str, str]:
-    """Return the entries of what should be a mapping of strings to strings that are such; {} for anything else."""
+def _string_map(value: Any) -> dict[str, str]:
     entries = value.items() if isinstance(value, dict) else ()
     return {key: text for key, text in entries if isinstance(key, str) and isinstance(text, str)}

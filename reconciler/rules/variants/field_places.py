@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from reconciler.krm.findings import Finding, Severity
 from reconciler.snapshot.catalog import ConfigObject
 
-_FIELD_PATH = re.compile(r"(?:metadata|spec)(?:\.[A-Za-z]+|\[\d+\])*|apiVersion")
+_FIELD_PATH = re.compile(r'\b(?:metadata|spec)\b(?:\.[A-Za-z]+|\[\d+\])*|\bapiVersion\b|(?<=^unknown field ")[A-Za-z]+')
 _STEP = re.compile(r"([A-Za-z]+)|\[(\d+)\]")
 
 

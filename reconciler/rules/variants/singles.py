@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding, Severity, Where
-from reconciler.rules.repository import kptfile_url
+from reconciler.rules.repository import kptfile_url, repository_missing
 from reconciler.rules.variant import Owner, Place, RoomResult, Stalled, Upstream, Variant
 from reconciler.rules.variants import status
 from reconciler.rules.variants.field_places import field_findings
@@ -37,7 +37,7 @@ def place_variant(
     """Return the variant of a sound spec, or why its package cannot be made now; `where` is what findings point at."""
     namespace = owner.key.namespace
     if (namespace, spec.downstream.repo) not in around.repositories:
-        message = f'could not find Repository "{spec.downstream.repo}" in namespace "{namespace}"'
+        message = repository_missing(around.repositories, namespace, spec.downstream.repo)
         conditions = status.variant_stalled("DownstreamNotFound", message)
         return Stalled(owner, conditions, (Finding("DownstreamNotFound", message, where),), _place(owner, spec))
     found = upstreams.resolve(namespace, spec.upstream)

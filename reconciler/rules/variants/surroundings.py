@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from reconciler.expressions import Limits
 from reconciler.krm.identity import ObjectKey
-from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
-from reconciler.rules.repository import Repositories, Repository
+from reconciler.packages.kptfile import KPTFILE, Kptfile, Metadata, read_kptfile
+from reconciler.rules.repository import Repositories, Repository, repository_missing
 from reconciler.rules.variants.model import Upstream
 from reconciler.rules.variants.naming import TargetKey
 from reconciler.rules.variants.upstream import (
@@ -17,11 +17,9 @@ from reconciler.rules.variants.upstream import (
     Unresolved,
     UpstreamRefs,
     UpstreamRepository,
-    repository_missing,
     resolve,
     upstream_metadata,
 )
-from reconciler.snapshot.catalog import string_map
 from reconciler.snapshot.objects import CommitId
 
 
@@ -91,23 +89,23 @@ class Upstreams:
                 return found
             case Resolved():
                 metadata = self._metadata(namespace, found)
-                labels, annotations = (string_map(metadata.get(name)) for name in ("labels", "annotations"))
-                return upstream_metadata(found, namespace, labels, annotations)
+                return upstream_metadata(found, namespace, metadata.labels, metadata.annotations)
 
     def _resolve(self, namespace: str, upstream: Upstream) -> Resolution:
         repository = self._around.repositories.get((namespace, upstream.repo))
         if repository is None:
-            return repository_missing(upstream, namespace)
+            return Unresolved(
+                "UpstreamNotFound", repository_missing(self._around.repositories, namespace, upstream.repo)
+            )
         refs = self._around.upstreams.refs(repository)
         if isinstance(refs, str):
             return Unreachable(refs)
         known = UpstreamRepository(repository.key.name, repository.branch, repository.directory, repository.tag_prefix)
         return resolve(upstream, known, refs)
 
-    def _metadata(self, namespace: str, found: Resolved) -> Mapping[str, Any]:
+    def _metadata(self, namespace: str, found: Resolved) -> Metadata:
         refs = self._around.upstreams.refs(self._around.repositories[namespace, found.repository])
         assert not isinstance(refs, str), "it was readable when the upstream was resolved"
         content = refs.file(found.commit, f"{found.directory}/{KPTFILE}")
         kptfile = read_kptfile(content) if content else ()
-        metadata = kptfile.data.get("metadata") if isinstance(kptfile, Kptfile) else None
-        return metadata if isinstance(metadata, dict) else {}
+        return kptfile.model.metadata if isinstance(kptfile, Kptfile) else Metadata()

@@ -100,11 +100,6 @@ class _Ref:
     warnings: tuple[str, ...] = ()
 
 
-def repository_missing(upstream: Upstream, namespace: str) -> Unresolved:
-    """Return the failure of an upstream whose Repository object does not exist."""
-    return Unresolved("UpstreamNotFound", f'could not find Repository "{upstream.repo}" in namespace "{namespace}"')
-
-
 def resolve(upstream: Upstream, repository: UpstreamRepository, refs: UpstreamRefs) -> Resolved | Unresolved:
     """Return the revision that the upstream means, or why there is none."""
     where = _Where(upstream, repository, refs)

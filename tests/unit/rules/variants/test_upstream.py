@@ -13,7 +13,6 @@ from reconciler.rules.variants.upstream import (
     Resolved,
     Unresolved,
     UpstreamRepository,
-    repository_missing,
     resolve,
     upstream_metadata,
 )
@@ -230,12 +229,6 @@ def test_a_channel_file_that_is_no_yaml_names_the_line() -> None:
 
     assert isinstance(failure, Unresolved)
     assert failure.message.startswith("channels/broker.yaml in catalog: line ")
-
-
-def test_a_missing_repository() -> None:
-    assert repository_missing(upstream(Head()), "edge") == Unresolved(
-        "UpstreamNotFound", 'could not find Repository "catalog" in namespace "edge"'
-    )
 
 
 def test_expressions_see_the_upstream_by_its_revision_name() -> None:
