@@ -76,8 +76,8 @@ class Wishes:
     """What was decided for the packages of one draft branch.
 
     `changed`: new steps by package; `withdrawn`: by package, the step that puts back what the cluster branch has;
-    `standing`: packages whose offer stays; `moved`: packages of the draft that the cluster branch changed since the
-    draft's base.
+    `standing`: packages whose offer stays; `moved`: packages that the draft changes, or is
+    to change, and that the cluster branch has changed since the draft's base.
     """
 
     changed: Mapping[str, Step]

@@ -197,12 +197,11 @@ def _merge_needed(question: Question) -> Blocked:
 def edited_places(record: PackageRecord, seen: Seen) -> tuple[str, ...]:
     """Return where people changed the package since it was rendered: the cluster branch, the draft, both or none.
 
-    A package that was never offered is not edited: what stands is the source itself (adoption).
+    A package that was never offered is not edited on the cluster branch: what stands there is the source (adoption).
     """
-    if record.ours is None and record.put is None:
-        return ()
-    on_branch = seen.published is not None and (record.ours is None or seen.published != record.ours.rendered)
-    on_draft = seen.drafted is not None and (record.put is None or seen.drafted != record.put.rendered)
+    known = record.ours is not None or record.put is not None
+    on_branch = known and seen.published is not None and (not record.ours or seen.published != record.ours.rendered)
+    on_draft = seen.drafted is not None and (not record.put or seen.drafted != record.put.rendered)
     return tuple(name for name, edited in (("the cluster branch", on_branch), ("its draft", on_draft)) if edited)
 
 

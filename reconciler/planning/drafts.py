@@ -41,7 +41,7 @@ def lay_out_all(
     for package in {**ground.state.packages, **by_package}:
         members.setdefault(ground.branch_of(package), []).append(package)
     return tuple(
-        _laid_out(ground, branch, published, _wishes(ground, branch, packages, by_package, words, config_seconds))
+        _laid_out(ground, branch, published, _wishes(ground, packages, by_package, words, config_seconds))
         for branch, packages in sorted(members.items())
     )
 
@@ -53,7 +53,7 @@ def _laid_out(ground: Ground, branch: str, published: CommitId, wishes: Wishes) 
 
 
 def _wishes(
-    ground: Ground, branch: str, packages: Iterable[str], outcomes: Mapping[str, Outcome],
+    ground: Ground, packages: Iterable[str], outcomes: Mapping[str, Outcome],
     words: Mapping[str, Words], config_seconds: int,
 ) -> Wishes:  # fmt: skip
     changed, withdrawn, standing = {}, {}, set()
@@ -67,7 +67,8 @@ def _wishes(
                 pass
         if package in ground.state.packages and ground.state.packages[package].put:
             standing.add(package)
-    return Wishes(changed, withdrawn, frozenset(standing), ground.moved_on(branch))
+    moved = {one for one in packages if ground.has_moved(one) and (one in changed or ground.is_touched(one))}
+    return Wishes(changed, withdrawn, frozenset(standing), frozenset(moved))
 
 
 def _step(draft: Draft, words: Words, config_seconds: int) -> Step:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 from reconciler.planning.branches import History
 from reconciler.planning.destination import Destination, are_nested, draft_branch
 from reconciler.planning.standing import Heads, Repository
-from reconciler.planning.state import DestinationState, Seen
+from reconciler.planning.state import DestinationState, DraftBranch, Seen
 from reconciler.snapshot.objects import BlobId, CommitId, TreeId
 
 
@@ -66,25 +65,19 @@ class Ground:
             return Seen(published)
         drafted, _ = self.at(head, package)
         at_base, _ = self.at(known.base, package) if known else (published, None)
-        stuck = bool(known and known.edited and package in self.moved_on(branch))
+        stuck = bool(known and known.edited and self.has_moved(package))
         return Seen(published, None if drafted in (at_base, published) else drafted, self.is_frozen(branch), stuck)
 
-    def moved_on(self, branch: str) -> frozenset[str]:
-        """Return the packages that a draft branch touches and the cluster branch has changed since its base."""
-        return self._moved.get(branch, frozenset())
+    def has_moved(self, package: str) -> bool:
+        """Return whether the cluster branch has changed a package since its open draft began."""
+        known = self._open_draft(package)
+        return known is not None and self.at(known.base, package) != self.at(self.heads.branch, package)
 
-    @cached_property
-    def _moved(self) -> dict[str, frozenset[str]]:
-        found: dict[str, set[str]] = {}
-        for package in self.state.packages:
-            branch = self.branch_of(package)
-            if self._has_moved(branch, package):
-                found.setdefault(branch, set()).add(package)
-        return {branch: frozenset(packages) for branch, packages in found.items()}
+    def is_touched(self, package: str) -> bool:
+        """Return whether the open draft of a package changes it or its status file."""
+        known = self._open_draft(package)
+        head = self.heads.drafts.get(self.branch_of(package))
+        return known is not None and self.at(known.base, package) != self.at(head, package)
 
-    def _has_moved(self, branch: str, package: str) -> bool:
-        head, known = self.heads.drafts.get(branch), self.state.drafts.get(branch)
-        if head is None or known is None:
-            return False
-        base = self.at(known.base, package)
-        return base != self.at(head, package) and base != self.at(self.heads.branch, package)
+    def _open_draft(self, package: str) -> DraftBranch | None:
+        return self.state.drafts.get(self.branch_of(package))

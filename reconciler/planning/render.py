@@ -56,11 +56,18 @@ def _cloned(variant: Variant, source: FileTree, engine: Engine) -> tuple[FileTre
     package, upstream = variant.place.package, variant.upstream
     name = package.rpartition("/")[2]
     lock = UpstreamAt(upstream.repo, upstream.directory, upstream.ref, upstream.commit)
-    files, found = clone(source, name, lock, engine.profile)
+    files, found = (source, ()) if _is_cloned(source, lock) else clone(source, name, lock, engine.profile)
     if errors(found) or not variant.deployment:
         return files, found
     files, more = ensure_context(files, name, package)
     return files, (*found, *more)
+
+
+def _is_cloned(source: FileTree, wanted: UpstreamAt) -> bool:
+    """Whether the source is a clone of the wanted upstream already: one that people made, and that is adopted."""
+    kptfile = read_kptfile(source[KPTFILE].data) if KPTFILE in source else ()
+    lock = kptfile.upstream_lock.git if isinstance(kptfile, Kptfile) and kptfile.upstream_lock else None
+    return lock is not None and UpstreamAt(lock.repo, lock.directory, lock.ref, lock.commit) == wanted
 
 
 def _conditions(result: RenderResult) -> tuple[tuple[Condition, ...], tuple[str, ...]]:

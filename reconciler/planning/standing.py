@@ -31,6 +31,7 @@ class Repository(Protocol):
         """Return the commits after `old` up to `new` along first parents, oldest first; None if it is no ancestor."""
         ...
 
+
 @dataclass(frozen=True)
 class Heads:
     """The heads of one destination as this pass fetched them; drafts and proposals by draft branch name.

@@ -229,3 +229,107 @@ def test_files_that_people_add_beside_the_packages_are_left_alone(world: World) 
     world.settle()
 
     assert world.text("clusters/berlin", "gateway-extras/note.txt") == "ours\n"
+
+
+def test_a_draft_that_people_edited_stays_theirs_after_we_appended_to_it(world: World) -> None:
+    release(world)
+    world.sync()
+    world.commit("drafts/berlin", {"metrics/notes.md": "checked\n"})
+    world.write({"logs.yaml": variant("logs", "berlin", "logs", upstream="gateway")})
+    world.sync()
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    world.settle()
+    world.write({"logs.yaml": None})
+    world.settle()
+
+    assert world.text("drafts/berlin", "metrics/notes.md") == "checked\n"
+    world.merge("berlin", "merge")
+    world.settle()
+    assert world.text("clusters/berlin", "metrics/notes.md") == "checked\n"
+    assert "replicas: 5" in world.text("clusters/berlin", "metrics/deployment.yaml")
+
+
+def test_a_package_that_moved_on_the_branch_since_the_draft_began_merges_without_conflict(world: World) -> None:
+    world.write({"logs.yaml": variant("logs", "berlin", "logs", upstream="gateway")})
+    world.sync()
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    world.settle()
+    world.revert("berlin")
+    world.edit("clusters/berlin", ".reconciler/metrics.yaml", "task: clone", "task: checked")
+    release(world)
+
+    world.settle()
+
+    world.merge("berlin", "merge")
+    after = world.settle()
+    assert after.outcomes["berlin/metrics"] == "published"
+    assert after.outcomes["berlin/logs"] == "published"
+
+
+@pytest.mark.parametrize("delete", [pytest.param(True, id="branch-deleted"), pytest.param(False, id="branch-left")])
+@pytest.mark.parametrize("how", ["merge", "squash"])
+def test_an_edited_draft_ends_when_all_of_it_was_taken(world: World, how: str, delete: bool) -> None:
+    release(world)
+    world.sync()
+    world.commit("drafts/berlin", {"metrics/notes.md": "checked\n", "README.md": "ours\n"})
+    world.commit("clusters/berlin", {"elsewhere.md": "ours\n"})
+    world.settle()
+    world.merge("berlin", how, delete=delete)
+    world.settle()
+
+    assert world.head("drafts/berlin") == ""
+    release(world, "v3", "3.0")
+    assert world.settle().outcomes["berlin/metrics"] == "PackageEdited"
+    assert world.text("clusters/berlin", "metrics/notes.md") == "checked\n"
+
+
+def test_an_edited_draft_that_is_only_partly_taken_is_kept(world: World) -> None:
+    release(world)
+    world.sync()
+    world.commit("drafts/berlin", {"README.md": "ours\n"})
+    world.settle()
+    world.pick("berlin", "metrics")
+
+    world.settle()
+
+    assert world.text("drafts/berlin", "README.md") == "ours\n"
+
+
+def test_an_offer_that_is_not_wanted_any_more_is_taken_out_of_a_draft_that_people_work_on(world: World) -> None:
+    release(world)
+    world.sync()
+    edited = world.commit("drafts/berlin", {"README.md": "ours\n"})
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v1")})
+
+    world.settle()
+
+    assert git(world.fleet, "merge-base", edited, "drafts/berlin") == edited
+    assert git(world.fleet, "diff", "--name-only", "clusters/berlin", "drafts/berlin") == "README.md"
+
+
+def test_a_branch_brought_up_to_date_after_a_revert_brings_no_stale_content_back(world: World) -> None:
+    release(world)
+    world.sync()
+    world.merge("berlin", "merge")
+    world.revert("berlin", "HEAD", "-m", "1")
+    world.set_ref("refs/heads/drafts/berlin", world.head("clusters/berlin"))
+
+    after = world.settle()
+
+    assert after.outcomes["berlin/metrics"] == "declined"
+    assert "metrics:1.0" in world.text("clusters/berlin", "metrics/deployment.yaml")
+    assert world.head("drafts/berlin") == ""
+
+
+def test_a_forced_cluster_branch_counts_as_people_left_it(world: World) -> None:
+    first = world.head("clusters/berlin")
+    release(world)
+    world.sync()
+    world.merge("berlin", "squash")
+    world.settle()
+    world.set_ref("refs/heads/clusters/berlin", first)
+
+    after = world.settle()
+
+    assert after.outcomes["berlin/metrics"] == "declined"
+    assert world.head("clusters/berlin") == first

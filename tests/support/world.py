@@ -68,9 +68,7 @@ def catalog(name: str = "catalog") -> str:
     return repository(name, f"./{name}.git", branch="main").replace("deployment: true", "deployment: false")
 
 
-def variant(
-    name: str, repo: str, package: str, revision: str = "v1", upstream: str = "", extra: str = ""
-) -> str:
+def variant(name: str, repo: str, package: str, revision: str = "v1", upstream: str = "", extra: str = "") -> str:
     """Return a PackageVariant; `extra` are more lines of its spec, one field per line."""
     lines = ["apiVersion: config.porch.kpt.dev/v1alpha1", "kind: PackageVariant", "metadata:", f"  name: {name}"]
     lines += ["spec:", f"  upstream: {{repo: catalog, package: {upstream or package}, revision: {revision}}}"]
@@ -154,6 +152,14 @@ class World:
         self.catalog = make_bare(folder / "catalog.git")
         self.fleet = make_bare(folder / "fleet.git")
         self._settings = settings
+
+    @classmethod
+    def reopened(cls, world: World, **settings: object) -> World:
+        """Return the same world as another daemon sees it, with settings of its own."""
+        other = cls.__new__(cls)
+        other.__dict__.update(world.__dict__)
+        other._settings = settings
+        return other
 
     # what platform people do
 
@@ -349,5 +355,3 @@ def small_world(folder: Path, **settings: object) -> World:
         }
     )
     return world
-
-
