@@ -1,0 +1,221 @@
+"""How long a pass takes over a large fleet, and how much memory: the first pass, one without change, one of a region.
+
+    python benchmarks/fleet.py                             1,000 clusters as branches of one fleet repository
+    python benchmarks/fleet.py --repositories 1000         a repository for each cluster
+    python benchmarks/fleet.py --clusters 100 --json       a small one, as data
+
+Each pass is measured twice: as a process of its own (`reconciler sync`), and inside one long-lived process as the
+service runs it (`Passes`). Beside them stand the git fetches that a pass contains, alone, and the start of the program.
+Memory is the peak of the largest single process, git's own included.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import click
+
+PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+
+from structlog.testing import capture_logs  # noqa: E402
+
+from benchmarks.fleet_world import Sizes, build_world, change_a_region  # noqa: E402
+from reconciler.daemon.passes import Passes  # noqa: E402
+from reconciler.settings import Settings  # noqa: E402
+from reconciler.wiring import build_parts, build_push  # noqa: E402
+
+PASSES = ("first", "no change", "one region")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measured stretch: seconds of the clock and of our own CPU, peak memory, and what the pass came to."""
+
+    name: str
+    seconds: float
+    user_seconds: float
+    system_seconds: float
+    peak_mib: float
+    renders: int = 0
+    refs_pushed: int = 0
+    drafts: int = 0
+
+
+@click.command()
+@click.option("--clusters", default=1_000, show_default=True)
+@click.option("--regions", default=20, show_default=True)
+@click.option("--files", default=10, show_default=True, help="Files of the package, its Kptfile included.")
+@click.option("--repositories", default=1, show_default=True, help="Fleet repositories that the clusters share.")
+@click.option("--folder", type=click.Path(path_type=Path), help="Where to build; default: a temporary folder.")
+@click.option("--json", "as_json", is_flag=True, help="Figures as data.")
+@click.option("--inside", type=click.Path(path_type=Path), hidden=True)
+def main(
+    clusters: int, regions: int, files: int, repositories: int, folder: Path | None, as_json: bool, inside: Path | None
+) -> None:
+    """Build a fleet and measure its passes."""
+    if inside:
+        click.echo(json.dumps([asdict(one) for one in _long_lived(inside)]))
+        return
+    sizes = Sizes(clusters, regions, files, repositories)
+    with _place(folder) as place:
+        build_world(place / "cold", sizes)
+        shutil.copytree(place / "cold", place / "warm")
+        cold = [_start(), *_cold(place / "cold"), _fetches(place / "cold")]
+        warm = _in_one_process(place / "warm")
+    found = {"sizes": asdict(sizes), "cold": [asdict(one) for one in cold], "warm": [asdict(one) for one in warm]}
+    click.echo(json.dumps(found, indent=2) if as_json else _table(sizes, cold, warm))
+
+
+@contextmanager
+def _place(folder: Path | None) -> Iterator[Path]:
+    if folder:
+        folder.mkdir(parents=True)
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="fleet-") as temporary:
+        yield Path(temporary)
+
+
+# each pass a process
+
+
+def _cold(world: Path) -> Iterator[Measure]:
+    for name in PASSES:
+        if name == "one region":
+            change_a_region(world)
+        yield _sync(name, world)
+
+
+def _sync(name: str, world: Path) -> Measure:
+    before = _refs(world)
+    arguments = ["sync", "config", "--fleet", "./fleet-0.git", "--cache", "cache", "-o", "json"]
+    measure, out = _run(name, [sys.executable, "-m", "reconciler", *arguments], world)
+    after = _refs(world)
+    moved = {ref for ref in before.keys() | after.keys() if before.get(ref) != after.get(ref)}
+    counts = json.loads(out)["counts"]
+    return replace(measure, renders=counts["renders"], refs_pushed=len(moved), drafts=counts["drafted"])
+
+
+def _start() -> Measure:
+    return _run("start of the program", [sys.executable, "-m", "reconciler", "--help"], PROJECT)[0]
+
+
+def _run(name: str, command: list[str], folder: Path) -> tuple[Measure, bytes]:
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    with tempfile.TemporaryFile() as out:
+        began = time.perf_counter()
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=out)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise SystemExit(f"{command} ended with {process.returncode}")
+        out.seek(0)
+        return _measure(name, seconds, usage), out.read()
+
+
+def _measure(name: str, seconds: float, usage: resource.struct_rusage) -> Measure:
+    # Linux counts in KiB, macOS in bytes
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return Measure(name, round(seconds, 3), round(usage.ru_utime, 3), round(usage.ru_stime, 3), usage.ru_maxrss // unit)
+
+
+def _refs(world: Path) -> dict[str, str]:
+    found = {}
+    for repository in world.glob("fleet-*.git"):
+        lines = subprocess.check_output(["git", "for-each-ref", "--format=%(refname) %(objectname)"], cwd=repository)
+        rows = (line.split() for line in lines.decode().splitlines())
+        found |= {f"{repository.name} {ref}": commit for ref, commit in rows}
+    return found
+
+
+# all passes in one process
+
+
+def _in_one_process(world: Path) -> list[Measure]:
+    command = [sys.executable, __file__, "--inside", str(world)]
+    return [Measure(**one) for one in json.loads(_run("", command, world)[1])]
+
+
+def _long_lived(world: Path) -> Iterator[Measure]:
+    os.chdir(world)
+    passes = Passes(*_parts(_settings()))
+    for name in PASSES:
+        if name == "one region":
+            change_a_region(world)
+        before = _refs(world)
+        measure, events = _timed(name, passes.run)
+        moved = sum(before.get(ref) != commit for ref, commit in _refs(world).items())
+        told = next((event for event in events if event["event"] == "pass_finished"), {})
+        yield replace(measure, renders=told.get("renders", 0), refs_pushed=moved, drafts=told.get("drafted", 0))
+
+
+def _parts(settings: Settings) -> tuple:
+    parts = build_parts(settings, settings.config.url)
+    return parts.source, parts.remotes, parts.tools, build_push(settings)
+
+
+def _settings() -> Settings:
+    return Settings.model_validate(
+        {"config": {"url": "config"}, "fleet": {"url": "./fleet-0.git"}, "cache": str(Path("cache").absolute())}
+    )
+
+
+def _timed(name: str, work: Callable[[], object]) -> tuple[Measure, list]:
+    whom = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    before = [resource.getrusage(one) for one in whom]
+    began = time.perf_counter()
+    with capture_logs() as events:
+        work()
+    seconds = time.perf_counter() - began
+    after = [resource.getrusage(one) for one in whom]
+    user, system = (
+        sum(getattr(one, field) for one in after) - sum(getattr(one, field) for one in before)
+        for field in ("ru_utime", "ru_stime")
+    )
+    peak = _measure(name, seconds, max(after, key=lambda one: one.ru_maxrss))
+    return replace(peak, user_seconds=round(user, 3), system_seconds=round(system, 3)), events
+
+
+def _fetches(world: Path) -> Measure:
+    """The fetches of a pass without change, alone: mirrors are there, remotes have nothing new."""
+    here = Path.cwd()
+    os.chdir(world)
+    source, remotes, tools, _ = _parts(_settings())
+    urls = tools.urls(tools.read_catalog(source.read()))
+    measure, _ = _timed("its git fetches alone", lambda: remotes.fetch(*urls))
+    os.chdir(here)
+    return measure
+
+
+def _table(sizes: Sizes, cold: list[Measure], warm: list[Measure]) -> str:
+    lines = [
+        f"{sizes.clusters} clusters in {sizes.regions} regions, {sizes.files} files a package, "
+        f"{sizes.repositories} fleet repositories\n"
+    ]
+    lines += ["| pass | seconds | user CPU | system CPU | peak MiB | renders | drafts | refs moved |"]
+    lines += ["|---|---:|---:|---:|---:|---:|---:|---:|"]
+    for kind, measures in (("process of its own", cold), ("long-lived process", warm)):
+        lines += [f"| {_row(kind, one)} |" for one in measures]
+    return "\n".join(lines)
+
+
+def _row(kind: str, one: Measure) -> str:
+    figures = (f"{one.seconds:.2f}", f"{one.user_seconds:.2f}", f"{one.system_seconds:.2f}", f"{one.peak_mib:.0f}")
+    return " | ".join([f"{one.name}, {kind}", *figures, str(one.renders), str(one.drafts), str(one.refs_pushed)])
+
+
+if __name__ == "__main__":
+    main()
