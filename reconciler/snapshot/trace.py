@@ -21,25 +21,31 @@ class View:
 
     def type_exists(self, api_version: str, kind: str, namespace: str) -> bool:
         """Return whether any object of this type can be seen from `namespace`."""
-        return self._ask(f"type {api_version} {kind} {namespace}") == PRESENT
+        return self._ask("type", api_version, kind, namespace) == PRESENT
 
     def named(self, api_version: str, kind: str, namespace: str, name: str) -> ConfigObject | None:
         """Return one object by type, namespace and name."""
-        self._ask(f"object {api_version} {kind} {namespace} {name}")
+        self._ask("object", api_version, kind, namespace, name)
         return self._catalog.named.get((api_version, kind, namespace, name))
 
-    def _ask(self, question: str) -> str:
+    def _ask(self, *words: str) -> str:
+        # names are what people write: one with a blank must not be taken for two words
+        question = " ".join(word.replace("%", "%25").replace(" ", "%20") for word in words)
         self.trace[question] = answer = answer_to(self._catalog, question)
         return answer
 
 
 def answer_to(catalog: Catalog, question: str) -> str:
-    """Return today's answer to a recorded question."""
-    what, api_version, kind, namespace, *name = question.split(" ")
-    if what == "type":
-        return PRESENT if (api_version, kind, namespace) in catalog.types else ABSENT
-    found = catalog.named.get((api_version, kind, namespace, name[0]))
-    return found.digest if found else ABSENT
+    """Return today's answer to a recorded question; "", which is no answer, where nobody could have asked it."""
+    match [word.replace("%20", " ").replace("%25", "%") for word in question.split(" ")]:
+        case ["type", api_version, kind, namespace]:
+            return PRESENT if (api_version, kind, namespace) in catalog.types else ABSENT
+        case ["object", api_version, kind, namespace, name]:
+            found = catalog.named.get((api_version, kind, namespace, name))
+            return found.digest if found else ABSENT
+        case _:
+            # state is a branch, and others can write to it
+            return ""
 
 
 def changed_answers(trace: Trace, facts: Trace, catalog: Catalog) -> tuple[str, ...]:
