@@ -215,7 +215,7 @@ def _read_object(path: str, document: Document) -> ConfigObject | Finding | None
 
 
 def _nameless(path: str, document: Document, data: Mapping[str, Any]) -> Finding:
-    where = Where(path, document.line_of(("metadata",)), data["kind"], "/metadata/name")
+    where = Where(path, document.line_of(("metadata", "name")), data["kind"], "/metadata/name")
     written = (data.get("metadata") or {}).get("name") if isinstance(data.get("metadata"), dict) else None
     return Finding("NameMissing", f"metadata.name must be a non-empty string, not {written!r}", where)
 
