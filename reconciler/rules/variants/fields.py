@@ -130,7 +130,10 @@ class Fields:
 
     def refuse_unknown(self, *known: str) -> None:
         """Note every field that is not among the known ones."""
-        self.faults.unknown += [f'unknown field "{self.at(str(name))}"' for name in self.data if name not in known]
+        unknown = (name for name in self.data if name not in known)
+        self.faults.unknown += [
+            f'unknown field "{self.at(str(name))}" (allowed: {", ".join(known)})' for name in unknown
+        ]
 
 
 def shown(value: object) -> str:

@@ -12,6 +12,7 @@ from reconciler.rules.variants.model import FloatingTag, Head, Reference, Revisi
 from reconciler.snapshot.objects import CommitId, TreeId
 
 LATEST = "latest"
+_NAMED = 5
 _NUMBERED = re.compile(r"v([1-9][0-9]*)")
 
 
@@ -218,7 +219,17 @@ class _Where:
     def _not_found(self, revision: str) -> Unresolved:
         package, repo = self.upstream.package, self.upstream.repo
         message = f"could not find upstream package revision '{package}/{revision}' in repo '{repo}'"
-        return Unresolved("UpstreamNotFound", message)
+        return Unresolved("UpstreamNotFound", f"{message}; {self._instead()}")
+
+    def _instead(self) -> str:
+        """Say which revisions there are, or what to do without any."""
+        names = {name.removeprefix(f"{start}/") for start in self._starts() for name in self.refs.tags(f"{start}/")}
+        latest = sorted((name for name in names if "/" not in name), key=_by_numbers, reverse=True)
+        if latest:
+            return f"there are {', '.join(latest[:_NAMED])}{', ...' if len(latest) > _NAMED else ''}"
+        branch = self.repository.branch
+        head = f"revision -1 is the head of {branch}" if self.refs.branch(branch) else f"there is no branch {branch}"
+        return f"no tag starts with {self._starts()[-1]}/, {head}"
 
 
 @dataclass(frozen=True)
@@ -248,6 +259,10 @@ def _as_suffix(revision: str) -> str:
 def _number(suffix: str) -> int:
     numbered = _NUMBERED.fullmatch(suffix)
     return int(numbered[1]) if numbered else -1
+
+
+def _by_numbers(suffix: str) -> tuple[list[int], str]:
+    return [int(number) for number in re.findall("[0-9]{1,9}", suffix)], suffix
 
 
 def _below(directory: str, path: str) -> str:

@@ -40,6 +40,11 @@ def upstream(**fields: Any) -> dict[str, Any]:
     return targets({"repositories": [{"name": "r"}]}, upstream=fields)
 
 
+def without_allowed(error: str) -> str:
+    """Return an error without the list of fields that it might have meant."""
+    return error.partition(" (allowed: ")[0]
+
+
 @pytest.mark.parametrize(
     ("spec", "errors"),
     [
@@ -192,7 +197,7 @@ def upstream(**fields: Any) -> dict[str, Any]:
 def test_errors(spec: Any, errors: list[str]) -> None:
     read = read_package_variant_set(variant_set(spec), Limits())
 
-    assert list(read.errors) == errors
+    assert [without_allowed(error) for error in read.errors] == errors
     assert (read.spec is None) == bool(errors)
 
 
@@ -354,4 +359,4 @@ def test_revision_set() -> None:
     ],
 )
 def test_revision_set_errors(data: Any, error: str) -> None:
-    assert read_revision_set(data).errors == (error,)
+    assert [without_allowed(one) for one in read_revision_set(data).errors] == [error]

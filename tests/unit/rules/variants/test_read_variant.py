@@ -42,6 +42,11 @@ def function(**fields: Any) -> dict[str, Any]:
     return sound(pipeline={"mutators": [fields]})
 
 
+def without_allowed(error: str) -> str:
+    """Return an error without the list of fields that it might have meant."""
+    return error.partition(" (allowed: ")[0]
+
+
 @pytest.mark.parametrize(
     ("spec", "errors"),
     [
@@ -188,7 +193,7 @@ def function(**fields: Any) -> dict[str, Any]:
 def test_errors(spec: Any, errors: list[str]) -> None:
     read = read_package_variant(variant(spec))
 
-    assert list(read.errors) == errors
+    assert [without_allowed(error) for error in read.errors] == errors
     assert (read.spec is None) == bool(errors)
 
 
@@ -227,7 +232,11 @@ def test_errors_with_a_reason(spec: Any, start: str) -> None:
             "unsupported PackageVariant apiVersion config.porch.kpt.dev/v1; use v1alpha1",
             id="another-version",
         ),
-        pytest.param({"sepc": {}}, 'unknown field "sepc"', id="unknown-field-beside-spec"),
+        pytest.param(
+            {"sepc": {}},
+            'unknown field "sepc" (allowed: apiVersion, kind, metadata, spec, status)',
+            id="unknown-field-beside-spec",
+        ),
     ],
 )
 def test_errors_of_the_whole_object(others: dict[str, Any], error: str) -> None:

@@ -107,7 +107,7 @@ def test_the_facts_name_what_has_changed(changed: Variant, facts: set[str]) -> N
         pytest.param(
             variant("gw", "repo: catalog, package: gateway, revision: v7"),
             "UpstreamNotFound",
-            "could not find upstream package revision 'gateway/v7' in repo 'catalog'",
+            "could not find upstream package revision 'gateway/v7' in repo 'catalog'; there are v2, v1, stable",
             {"Ready": "False Error", "Stalled": "True UpstreamNotFound"},
             id="no-such-revision",
         ),
@@ -175,7 +175,11 @@ def test_a_variant_stalls(document: str, code: str, message: str, told: dict[str
             id="another-version",
         ),
         pytest.param(
-            variant("gw") + "more: 1\n", 8, "/more", 'unknown field "more"', id="a-field-that-is-no-part-of-the-spec"
+            variant("gw") + "more: 1\n",
+            8,
+            "/more",
+            'unknown field "more" (allowed: apiVersion, kind, metadata, spec, status)',
+            id="a-field-that-is-no-part-of-the-spec",
         ),
     ],
 )

@@ -82,6 +82,10 @@ def test_resolved(reference: Reference, ref: str, number: int, commit: str, floa
     assert resolved == Resolved("catalog", "broker", ref, number, CommitId(commit), tree, floating, "broker")
 
 
+def missing(revision: str, instead: str) -> str:
+    return f"could not find upstream package revision 'broker/{revision}' in repo 'catalog'; {instead}"
+
+
 @pytest.mark.parametrize(
     ("reference", "refs", "reason", "message"),
     [
@@ -89,21 +93,21 @@ def test_resolved(reference: Reference, ref: str, number: int, commit: str, floa
             Revision("v4", 4),
             Refs(TAGS),
             "UpstreamNotFound",
-            "could not find upstream package revision 'broker/v4' in repo 'catalog'",
+            missing("v4", "there are v10, v3.0.0-rc.1, v2, v1, stable"),
             id="no-such-revision",
         ),
         pytest.param(
             Revision("v99/x", -1),
             Refs(TAGS),
             "UpstreamNotFound",
-            "could not find upstream package revision 'broker/v99/x' in repo 'catalog'",
+            missing("v99/x", "there are v10, v3.0.0-rc.1, v2, v1, stable"),
             id="a-package-below-is-another-package",
         ),
         pytest.param(
             Workspace("w"),
             Refs(TAGS),
             "UpstreamNotFound",
-            "could not find upstream package revision 'broker/w' in repo 'catalog'",
+            missing("w", "there are v10, v3.0.0-rc.1, v2, v1, stable"),
             id="no-such-workspace",
         ),
         pytest.param(
@@ -122,16 +126,30 @@ def test_resolved(reference: Reference, ref: str, number: int, commit: str, floa
         ),
         pytest.param(
             Head(),
-            Refs(TAGS, {}),
+            Refs({"broker/p/v1": "c1"}, {}),
             "UpstreamNotFound",
-            "could not find upstream package revision 'broker/main' in repo 'catalog'",
-            id="no-branch",
+            missing("main", "no tag starts with broker/, there is no branch main"),
+            id="neither-branch-nor-tag",
+        ),
+        pytest.param(
+            Revision("v1", 1),
+            Refs({"other/v1": "c1"}),
+            "UpstreamNotFound",
+            missing("v1", "no tag starts with broker/, revision -1 is the head of main"),
+            id="no-tag-at-all",
+        ),
+        pytest.param(
+            Revision("v9", 9),
+            Refs({f"broker/v{number}": "c1" for number in range(7)}),
+            "UpstreamNotFound",
+            missing("v9", "there are v6, v5, v4, v3, v2, ..."),
+            id="many-tags",
         ),
         pytest.param(
             FloatingTag("latest"),
             Refs({"broker/v2.0.0": "c1"}),
             "UpstreamNotFound",
-            "could not find upstream package revision 'broker/latest' in repo 'catalog'",
+            missing("latest", "there are v2.0.0"),
             id="nothing-numbered",
         ),
         pytest.param(
@@ -202,7 +220,7 @@ def test_a_channel_file_and_a_tag_that_disagree_are_warned_of() -> None:
     [
         pytest.param(
             b"channels: {stable: v7}",
-            "could not find upstream package revision 'broker/v7' in repo 'catalog'",
+            missing("v7", "there are v10, v3.0.0-rc.1, v2, v1, stable"),
             id="revision-that-is-not-there",
         ),
         pytest.param(
