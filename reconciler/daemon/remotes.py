@@ -88,6 +88,13 @@ class Remote:
         """Return the commits after `old` up to `new` along first parents, oldest first; None if it is no ancestor."""
         return self.mirror.first_parent_log(old, new)
 
+    def fork(self, head: CommitId, branch: CommitId) -> CommitId | None:
+        """Return where `head` left `branch`: the last of its first parents that `branch` holds; None without one."""
+        one: CommitId | None = head
+        while one and not self.mirror.is_ancestor(one, branch):
+            one = next(iter(self.commit(one).parents), None)
+        return one
+
     def state(self, commit: CommitId) -> DestinationState:
         """Return what a state commit says. Raises EngineTooOldError."""
         if commit not in self._states:
@@ -117,7 +124,8 @@ class DestinationObjects:
     def __init__(self, remote: Remote, destination: Destination) -> None:
         self._destination = destination
         self.tree_at, self.blob_at = remote.tree_at, remote.blob_at
-        self.files, self.first_parents, self.offers_more = remote.files, remote.first_parents, remote.offers_more
+        self.files, self.first_parents = remote.files, remote.first_parents
+        self.fork, self.offers_more = remote.fork, remote.offers_more
         self._commit = remote.commit
 
     def steps(self, head: CommitId, base: CommitId) -> Sequence[Step]:

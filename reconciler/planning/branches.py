@@ -101,13 +101,13 @@ def lay_out(
 ) -> Layout:
     """Return how one draft branch comes to say what was decided.
 
-    `head` is the branch as fetched, `published` the head of the cluster branch.
+    `head` is the branch as fetched, and known to `state` if it exists; `published` the head of the cluster branch.
     """
     changed = _in_order(wishes.changed)
     if head is None:
         return Grow(branch, None, published, published, changed) if changed else Keep(branch)
-    known = state.drafts.get(branch)
-    if known is None or known.edited:
+    known = state.drafts[branch]
+    if known.edited:
         return _edited(branch, head, known, published, wishes, history)
     if not wishes.kept and not changed:
         return End(branch, head)
@@ -117,15 +117,14 @@ def lay_out(
 
 
 def _edited(
-    branch: str, head: CommitId, known: DraftBranch | None, published: CommitId, wishes: Wishes, history: History
+    branch: str, head: CommitId, known: DraftBranch, published: CommitId, wishes: Wishes, history: History
 ) -> Layout:
     """Somebody moved the head, or nobody knows who made it: only append, until nothing is left on it."""
-    if known and not history.offers_more(head, known.base, published):
+    if not history.offers_more(head, known.base, published):
         changed = _in_order(wishes.changed)
         return Grow(branch, head, published, published, changed) if changed else End(branch, head)
     steps = _in_order({**wishes.withdrawn, **wishes.changed})
-    base = known.base if known else published
-    return Grow(branch, head, head, base, steps, edited=True) if steps else Keep(branch)
+    return Grow(branch, head, head, known.base, steps, edited=True) if steps else Keep(branch)
 
 
 def _rebuilt(branch: str, known: DraftBranch, published: CommitId, wishes: Wishes, history: History) -> Grow:

@@ -60,12 +60,12 @@ class Ground:
         """
         branch = self.branch_of(package)
         published, _ = self.at(self.heads.branch, package)
-        head, known = self.heads.drafts.get(branch), self.state.drafts.get(branch)
-        if head is None:
+        known = self.state.drafts.get(branch)
+        if known is None:
             return Seen(published)
-        drafted, _ = self.at(head, package)
-        at_base, _ = self.at(known.base, package) if known else (published, None)
-        stuck = bool(known and known.edited and self.has_moved(package))
+        drafted, _ = self.at(self.heads.drafts[branch], package)
+        at_base, _ = self.at(known.base, package)
+        stuck = known.edited and self.has_moved(package)
         return Seen(published, None if drafted in (at_base, published) else drafted, self.is_frozen(branch), stuck)
 
     def has_moved(self, package: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from reconciler.planning.destination import Destination
-from reconciler.planning.state import KEPT_REVISIONS, DestinationState, Offer, PackageRecord, Revision
+from reconciler.planning.state import KEPT_REVISIONS, DestinationState, DraftBranch, Offer, PackageRecord, Revision
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import BlobId, CommitId, TreeId
 
@@ -29,6 +29,10 @@ class Repository(Protocol):
 
     def first_parents(self, old: CommitId, new: CommitId) -> Sequence[CommitId] | None:
         """Return the commits after `old` up to `new` along first parents, oldest first; None if it is no ancestor."""
+        ...
+
+    def fork(self, head: CommitId, branch: CommitId) -> CommitId | None:
+        """Return where `head` left `branch`: the last of its first parents that `branch` holds; None without one."""
         ...
 
 
@@ -145,12 +149,16 @@ def settle_drafts(
         package: _settle(record, record.put, destination.path(package), heads, repository) if record.put else record
         for package, record in state.packages.items()
     }
-    drafts = {
-        name: replace(draft, edited=draft.edited or draft.head != heads.drafts[name])
-        for name, draft in state.drafts.items()
-        if name in heads.drafts
-    }
+    drafts = {name: _draft(state.drafts.get(name), head, heads, repository) for name, head in heads.drafts.items()}
     return replace(state, packages=packages, drafts=drafts)
+
+
+def _draft(known: DraftBranch | None, head: CommitId, heads: Heads, repository: Repository) -> DraftBranch:
+    # a branch that nobody remembers, as after a lost state, counts as people's work
+    if known is not None:
+        return replace(known, edited=known.edited or known.head != head)
+    base = repository.fork(head, heads.branch) if heads.branch else None
+    return DraftBranch(head, base or heads.branch or head, edited=True)
 
 
 def _settle(record: PackageRecord, put: Offer, path: str, heads: Heads, repository: Repository) -> PackageRecord:

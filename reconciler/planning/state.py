@@ -97,6 +97,7 @@ class PackageRecord:
     seen: Seen = Seen()
     wanted: TreeId | None = None
     review: str = ""
+    render: Mapping[str, Any] = field(default_factory=dict)
     outcome: Mapping[str, Any] = field(default_factory=dict)
 
     def trees(self) -> frozenset[TreeId]:
@@ -187,6 +188,7 @@ def _record_data(record: PackageRecord) -> dict[str, Any]:
         "seen": dict(vars(record.seen)),
         "wanted": record.wanted,
         "review": record.review,
+        "render": dict(record.render),
         "outcome": dict(record.outcome),
     }
 
@@ -209,6 +211,7 @@ def _read_record(data: Mapping[str, Any]) -> PackageRecord:
         seen=Seen(**data["seen"]),
         wanted=data["wanted"],
         review=data["review"],
+        render=data["render"],
         outcome=data["outcome"],
     )
 
