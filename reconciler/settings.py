@@ -276,8 +276,9 @@ class _Places:
     overridden: Mapping[tuple[str, ...], str]
 
     def of(self, location: tuple[str | int, ...]) -> str:
-        for length in range(len(location), 0, -1):
-            if variable := self.overridden.get(tuple(map(str, location[:length]))):
+        """Return the variable that set this, something in it or all around it; else its line."""
+        for path, variable in self.overridden.items():
+            if all(name == step for name, step in zip(path, map(str, location), strict=False)):
                 return variable
         return f"{self.path}:{self.document.line_of(location)}" if self.document else str(self.path)
 

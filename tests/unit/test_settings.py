@@ -161,6 +161,23 @@ def test_what_is_wrong_with_a_file(tmp_path: Path, text: str, errors: list[str])
 
 
 @pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        pytest.param(
+            "drafts: {branch: 'a..{branch}'}\n", "drafts.branch: must make branch names that Git accepts: ", id="d"
+        ),
+        pytest.param(
+            "state_ref: 'refs/a b/{repository}'\n", "state_ref: must make ref names that Git accepts: ", id="s"
+        ),
+    ],
+)
+def test_names_that_git_refuses(tmp_path: Path, text: str, start: str) -> None:
+    (error,) = refused(tmp_path, text)
+
+    assert error.startswith(f"reconciler.yaml:1: {start}")
+
+
+@pytest.mark.parametrize(
     "state_ref",
     [
         pytest.param("heads/{repository}", id="no-ref"),
@@ -196,6 +213,11 @@ def test_state_refs_are_listed_by_what_they_start_with(tmp_path: Path, state_ref
             {"RECONCILER_MERGE__STYLE": "x"},
             "RECONCILER_MERGE__STYLE: merge.style: unknown setting; allowed here: profile",
             id="unknown",
+        ),
+        pytest.param(
+            {"RECONCILER_CACHE__SIZE": "1"},
+            "RECONCILER_CACHE__SIZE: cache: must be a valid string, not {'size': '1'}",
+            id="below-what-is-no-group",
         ),
         pytest.param(
             {"RECONCILER_MERGE": "safe"},

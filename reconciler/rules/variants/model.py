@@ -24,16 +24,10 @@ class Revision:
     suffix: str
     number: int
 
-    def __str__(self) -> str:
-        return self.suffix
-
 
 @dataclass(frozen=True)
 class Head:
     """The head of the upstream Repository's branch: revision -1."""
-
-    def __str__(self) -> str:
-        return "-1"
 
 
 @dataclass(frozen=True)
@@ -42,18 +36,12 @@ class Workspace:
 
     name: str
 
-    def __str__(self) -> str:
-        return self.name
-
 
 @dataclass(frozen=True)
 class FloatingTag:
     """A name that moves: a channel, a tag such as `stable`, or `latest` (porch 14.1)."""
 
     name: str
-
-    def __str__(self) -> str:
-        return self.name
 
 
 Reference = Revision | Head | Workspace | FloatingTag

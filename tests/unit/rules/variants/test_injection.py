@@ -249,6 +249,12 @@ def test_a_file_that_is_no_yaml_blocks_the_package() -> None:
     assert finding.message.startswith("z.yaml: ")
 
 
+def test_a_kptfile_that_is_none_blocks_the_package() -> None:
+    result = inject(with_kptfile(tree(a=POINT), "kind: Kptfile\n"), BER, "default", view(SITE_BER))
+
+    assert [one.where.file for one in result.findings] == ["Kptfile"]
+
+
 def test_what_is_no_resource_is_passed_over() -> None:
     files = tree(values="a: 1\n", list="- 1\n", text="just text\n")
 

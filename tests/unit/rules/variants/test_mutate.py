@@ -166,6 +166,14 @@ def test_a_pipeline_left_empty_goes() -> None:
     assert files["Kptfile"].data.decode() == KPTFILE.partition("pipeline:")[0]
 
 
+def test_a_kptfile_that_is_none_takes_no_functions() -> None:
+    functions = {"mutators": [{"image": "i"}]}
+
+    result = mutation_of(spec(pipeline=functions), "front", "default")(tree(kptfile="kind: [\n"), view(), None)
+
+    assert [one.code for one in result.findings] == ["KptfileSyntax", "InjectionPointInvalid"]
+
+
 def test_nothing_asked_nothing_changed() -> None:
     plain = tree(kptfile=KPTFILE.replace("PackageVariant.front", "PackageVariant.back"))
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.expressions import Limits
+from reconciler.krm.names import package_path_fault
 from reconciler.krm.selectors import LabelSelector
 from reconciler.rules.variants.model import FloatingTag, Revision, Upstream
 from reconciler.rules.variants.read_set import read_package_variant_set, read_revision_set
@@ -71,6 +72,11 @@ def without_allowed(error: str) -> str:
             upstream(repo="a", package="p", revision=2.0),
             ["spec.upstream.revision must be a string or an integer, not 2.0: quote it"],
             id="float-revision",
+        ),
+        pytest.param(
+            upstream(repo="a", package="p/", revision=1),
+            [f"spec.upstream.package is not a valid package path: {package_path_fault('p/')}"],
+            id="package-path",
         ),
         pytest.param(targets({}), [f"{T0} {ONE_SELECTION}"], id="target-without-selection"),
         pytest.param(

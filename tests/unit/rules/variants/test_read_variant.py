@@ -162,6 +162,9 @@ def without_allowed(error: str) -> str:
         ),
         pytest.param(upstream(revision="v1", workspaceName="main"), [ONLY_ONE_OF], id="two-references"),
         pytest.param(upstream(), [ONE_OF], id="no-reference"),
+        pytest.param(
+            upstream(tag="a", ref="b"), ["spec.upstream may specify only one of tag and ref"], id="a-tag-and-its-alias"
+        ),
         pytest.param(upstream(revision=0), ["spec.upstream.revision must not be 0 or empty"], id="revision-zero"),
         pytest.param(upstream(revision=""), ["spec.upstream.revision must not be 0 or empty"], id="revision-empty"),
         pytest.param(
@@ -273,6 +276,7 @@ def test_references(written: dict[str, Any], expected: Reference) -> None:
     assert read.errors == ()
     assert read.spec is not None
     assert read.spec.upstream.reference == expected
+    assert read_package_variant(variant(read.spec.as_data())).spec == read.spec
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,21 @@ def test_a_set_over_objects(others: str, expected: list[str]) -> None:
     assert [one.code for one in result.findings] == ([] if expected else ["NoMatch"])
 
 
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param("{group: fleet.example, names: {kind: Place}}", id="another-kind"),
+        pytest.param("{group: other.example, names: {kind: Site}}", id="another-group"),
+        pytest.param("{group: fleet.example, names: [Site]}", id="names-that-are-none"),
+        pytest.param("Site", id="no-mapping"),
+    ],
+)
+def test_a_definition_that_defines_something_else(spec: str) -> None:
+    definition = f"{SITE_DEFINITION[: SITE_DEFINITION.index('spec:')]}spec: {spec}\n"
+
+    assert ready(room(variant_set("s", SITES), others=definition)) == "False NoMatchingTargets"
+
+
 def test_an_object_of_another_namespace_is_no_target() -> None:
     site = "kind: Site\napiVersion: fleet.example/v1\nmetadata: {name: lisbon, namespace: other}\n"
 

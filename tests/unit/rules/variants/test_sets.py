@@ -359,6 +359,15 @@ def test_several_upstreams_go_to_each_target() -> None:
     assert expansion.variants[2].spec.upstream.package == "r"
 
 
+def test_a_set_of_upstreams_that_is_invalid_itself() -> None:
+    world = World(WORLD.repositories, revision_sets={"shared": {**SHARED, "spec": {}}})
+
+    assert fail(listed("eu"), world=world, upstream=None, upstreamSets=["shared"]) == SetFailure(
+        "ValidationError",
+        'PackageRevisionSet "shared": must specify at least one item in spec.upstreams',
+    )
+
+
 @pytest.mark.parametrize(
     ("target", "others", "reason", "message"),
     [
@@ -368,6 +377,13 @@ def test_several_upstreams_go_to_each_target() -> None:
             "ValidationError",
             "spec.targets[0]: packageNames cannot be used with more than one upstream",
             id="one-name-for-two-upstreams",
+        ),
+        pytest.param(
+            {"repositorySelector": {}, "packageNames": ["x"]},
+            {"upstreams": UPSTREAMS},
+            "ValidationError",
+            "spec.targets[0]: packageNames cannot be used with more than one upstream",
+            id="one-name-beside-a-selector",
         ),
         pytest.param(
             listed("eu"),
