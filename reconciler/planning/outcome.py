@@ -15,6 +15,8 @@ from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import TreeId
 from reconciler.snapshot.trace import Trace
 
+_RENDERED = Condition("Rendered", "True", "Rendered")
+
 
 def review_digest(conditions: Iterable[Condition], gates: Iterable[str]) -> str:
     """Return a digest of what makes a commit besides the tree: conditions and gates (design 10.9)."""
@@ -47,6 +49,13 @@ class Rendered:
         """The gates whose condition is missing or not True (porch 7)."""
         met = {condition.type for condition in self.conditions if condition.status == "True"}
         return tuple(gate for gate in self.gates if gate not in met)
+
+    @property
+    def render_status(self) -> dict[str, Any]:
+        """What the owner is told of the render: `status`, `reason`, `message`, `unmetGates` (porch 10)."""
+        one = next((condition for condition in self.conditions if condition.type == "Rendered"), _RENDERED)
+        data = {"status": one.status, "reason": one.reason, "message": one.message, "unmetGates": [*self.unmet_gates]}
+        return {name: value for name, value in data.items() if value}
 
 
 @dataclass(frozen=True)

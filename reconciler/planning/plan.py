@@ -145,7 +145,8 @@ def _first_record(variant: Variant) -> PackageRecord:
 def _drafted(draft: Draft, offer: Offer, branch: str) -> PackageRecord:
     record = draft.record.offered(offer, branch)
     seen = replace(draft.seen, drafted=None if offer.rendered == draft.seen.published else offer.rendered)
-    return replace(record, seen=seen, outcome=_found("drafted", draft.variant, draft.rendered.findings))
+    found = _found("drafted", draft.variant, draft.rendered.findings)
+    return replace(record, seen=seen, render=draft.rendered.render_status, outcome=found)
 
 
 def _offer(draft: Draft, words: Words) -> Offer:

@@ -77,8 +77,9 @@ class PackageRecord:
     """All that is remembered of one package of a destination.
 
     `owned` is False while the variant was only ever blocked: the place is not its own yet. `wanted` and
-    `review` are what the last render came to, `trace` what it depended on. `draft` names the branch that `put` is
-    on: an offer keeps its branch whatever the settings say later.
+    `review` are what the last render came to, `trace` what it depended on, `render` what the owner is told of
+    the last draft's render. `draft` names the branch that `put` is on: an offer keeps its branch whatever the
+    settings say later.
     """
 
     owner: Owner

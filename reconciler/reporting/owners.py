@@ -11,7 +11,7 @@ from reconciler.krm.findings import errors
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.decide import READY, VALID
 from reconciler.planning.fleet import DestinationPlan, FleetPlan
-from reconciler.planning.outcome import Blocked, Draft, Outcome, Rendered, Unchanged
+from reconciler.planning.outcome import Blocked, Draft, Outcome, Unchanged
 from reconciler.planning.state import PackageRecord
 from reconciler.reporting.status_file import told
 from reconciler.reporting.tally import tally
@@ -21,7 +21,6 @@ from reconciler.snapshot.trace import ABSENT
 
 REPOSITORY_API_VERSION = "config.porch.kpt.dev/v1alpha1"
 REVIEW = "the draft waits for review"
-_RENDERED = Condition("Rendered", "True", "Rendered")
 _PLANNED = Condition("Ready", "True", "Planned", "its branches were read and its packages decided on")
 
 
@@ -100,15 +99,8 @@ def _targets(outcome: Outcome, record: PackageRecord | None) -> list[dict[str, A
         return []
     place = outcome.variant.place
     name = f"{place.repository}.{place.package.replace('/', '.')}.packagevariant-{record.workspace}"
-    return [
-        {"name": name, **({"renderStatus": _render_status(outcome.rendered)} if isinstance(outcome, Draft) else {})}
-    ]
-
-
-def _render_status(rendered: Rendered) -> dict[str, Any]:
-    one = next((condition for condition in rendered.conditions if condition.type == "Rendered"), _RENDERED)
-    unmet = list(rendered.unmet_gates)
-    return told({"status": one.status, "reason": one.reason, "message": one.message, "unmetGates": unmet})
+    # not what this pass rendered: a pass that was killed, or lost the status branch, tells the same afterwards
+    return [told({"name": name, "renderStatus": record.render})]
 
 
 def _upstream(variant: Variant) -> dict[str, str]:

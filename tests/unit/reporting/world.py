@@ -134,7 +134,8 @@ def draft(
     wanted = wanted or variant()
     old, new = (files if isinstance(files, FileTree) else tree(files) for files in (before, after))
     made = replace(rendered or Rendered(new), files=new, trace=trace or {})
-    record = PackageRecord(wanted.owner, owned=True, workspace=3, trace=trace or {}, wanted=new.id)
+    known = PackageRecord(wanted.owner, owned=True, workspace=3, trace=trace or {}, wanted=new.id)
+    record = replace(known, render=made.render_status)
     return Draft(wanted, made, record, Seen(), TREE, TREE, task, old, causes)
 
 
