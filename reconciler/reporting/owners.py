@@ -21,6 +21,8 @@ from reconciler.snapshot.trace import ABSENT
 
 REPOSITORY_API_VERSION = "config.porch.kpt.dev/v1alpha1"
 REVIEW = "the draft waits for review"
+# in this order, which state does not keep
+_RENDER_FIELDS = ("status", "reason", "message", "unmetGates")
 _PLANNED = Condition("Ready", "True", "Planned", "its branches were read and its packages decided on")
 
 
@@ -100,7 +102,8 @@ def _targets(outcome: Outcome, record: PackageRecord | None) -> list[dict[str, A
     place = outcome.variant.place
     name = f"{place.repository}.{place.package.replace('/', '.')}.packagevariant-{record.workspace}"
     # not what this pass rendered: a pass that was killed, or lost the status branch, tells the same afterwards
-    return [told({"name": name, "renderStatus": record.render})]
+    render = told({name: record.render.get(name) for name in _RENDER_FIELDS})
+    return [told({"name": name, "renderStatus": render})]
 
 
 def _upstream(variant: Variant) -> dict[str, str]:
