@@ -158,7 +158,7 @@ def _render(question: Question, moved: tuple[str, ...], sources: Sources, render
         return _stuck(question, trace)
     before = seen.drafted or seen.published
     return Draft(
-        variant, rendered, record, seen, variant.upstream.tree, merged, _task(question, moved),
+        variant, rendered, record, seen, variant.upstream.tree, merged, _task(question),
         sources.standing(before) if before else FileTree(), _causes(question, moved),
     )  # fmt: skip
 
@@ -262,16 +262,24 @@ def _finding(question: Question, code: str, message: str) -> Finding:
     return Finding(code, message, Where(object=str(question.variant.owner.key)))
 
 
-def _task(question: Question, moved: tuple[str, ...]) -> str:
-    """Return porch 15.3's word for what the commit does."""
+def _task(question: Question) -> str:
+    """Return porch 15.3's word for what the commit does; the status file has it, so no trace may decide it."""
     record, seen = question.mine, question.seen
     if record is None or not record.owned:
         return "adopt" if seen.published else "clone"
     if seen.published is None and seen.drafted is None:
         return "clone"
-    if "upstream" not in moved:
+    if _same_upstream(question, record):
         return "mutate" if seen.drafted else "edit"
     return "update" if seen.drafted else "upgrade"
+
+
+def _same_upstream(question: Question, record: PackageRecord) -> bool:
+    upstream, last = question.variant.upstream.as_data(), record.put or record.ours
+    known = record.outcome.get("upstream", {})
+    same = all(known.get(name) == upstream[name] for name in ("repo", "directory", "ref", "tree"))
+    # while a package is blocked, state hears of newer upstreams than the last offer was made from
+    return same and (last is None or last.base == question.variant.upstream.tree)
 
 
 def _causes(question: Question, moved: tuple[str, ...]) -> tuple[str, ...]:

@@ -286,7 +286,7 @@ def test_moving_objects_between_files_and_adding_comments_moves_nothing(world: W
 def test_a_new_name_for_draft_branches_leaves_open_drafts_where_they_are(tmp_path: Path) -> None:
     world = small_world(tmp_path)
     world.sync()
-    renamed = World.reopened(world, drafts={"branch": "drafts/{repository}/{package}"})
+    renamed = World(world.folder, drafts={"branch": "drafts/{repository}/{package}"})
 
     assert renamed.sync().moved == set()
     world.merge("berlin", "squash")

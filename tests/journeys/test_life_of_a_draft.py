@@ -18,10 +18,10 @@ def test_a_clone_is_a_draft_that_carries_each_package_and_its_status_file(world:
 
     assert set(first.outcomes.values()) == {"draft"}
     assert first.moved == {"clusters/berlin", "clusters/lisbon", "drafts/berlin", "drafts/lisbon"}
-    assert world.files(world.fleet, "clusters/berlin") == {}
-    drafted = {path.partition("/")[0] for path in world.files(world.fleet, "drafts/berlin")}
+    assert world.paths(world.fleet, "clusters/berlin") == []
+    drafted = {path.partition("/")[0] for path in world.paths(world.fleet, "drafts/berlin")}
     assert drafted == {".reconciler", "gateway", "metrics"}
-    assert set(world.files(world.fleet, "drafts/berlin", ".reconciler")) == {"gateway.yaml", "metrics.yaml"}
+    assert set(world.paths(world.fleet, "drafts/berlin", ".reconciler")) == {"gateway.yaml", "metrics.yaml"}
     assert world.sync().is_silent
     assert_sound(world.fleet)
 
@@ -151,7 +151,7 @@ def test_merged_and_reverted_before_the_next_pass_is_published_and_then_as_peopl
     world.sync()
     after = world.settle()
 
-    assert world.files(world.fleet, "clusters/berlin") == {}
+    assert world.paths(world.fleet, "clusters/berlin") == []
     assert after.outcomes["berlin/gateway"] == "drafted"
     assert world.record("berlin", "gateway")["revision"] == 1
 
@@ -186,7 +186,7 @@ def test_a_proposed_draft_is_frozen_until_the_proposal_ends(world: World) -> Non
 
 
 def _suffix(world: World) -> str:
-    names = world.files(world.fleet, "reconciler/status", "objects/default/PackageVariant")
+    names = world.paths(world.fleet, "reconciler/status", "objects/default/PackageVariant")
     return next(name for name in names if "berlin" in name and name.startswith("gateway")).removesuffix(".yaml")[8:]
 
 

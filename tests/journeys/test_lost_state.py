@@ -153,6 +153,6 @@ def test_the_state_keeps_every_tree_it_names(world: World) -> None:
 
 
 def test_a_fresh_cache_changes_nothing(world: World) -> None:
-    fresh = World.reopened(world, cache=str(world.folder / "another-cache"))
+    fresh = World(world.folder, cache=str(world.folder / "another-cache"))
 
     assert fresh.sync().is_silent

@@ -103,7 +103,7 @@ def test_a_package_taken_out_of_a_draft_is_declined_until_its_content_would_diff
 def test_a_new_package_taken_out_of_its_draft_is_declined(tmp_path: Path) -> None:
     world = small_world(tmp_path)
     world.sync()
-    gone = [f"metrics/{name}" for name in world.files(world.fleet, "drafts/berlin", "metrics")]
+    gone = [f"metrics/{name}" for name in world.paths(world.fleet, "drafts/berlin", "metrics")]
     world.commit("drafts/berlin", dict.fromkeys([*gone, ".reconciler/metrics.yaml"]))
 
     assert world.settle().outcomes["berlin/metrics"] == "declined"
@@ -202,7 +202,7 @@ def test_a_rollback_that_is_reverted_is_published_again(world: World) -> None:
 
 
 def test_a_package_that_people_deleted_is_offered_again(world: World) -> None:
-    gone = [f"metrics/{name}" for name in world.files(world.fleet, "clusters/berlin", "metrics")]
+    gone = [f"metrics/{name}" for name in world.paths(world.fleet, "clusters/berlin", "metrics")]
     world.commit("clusters/berlin", dict.fromkeys([*gone, ".reconciler/metrics.yaml"]))
 
     assert world.settle().outcomes["berlin/metrics"] == "drafted"

@@ -145,21 +145,20 @@ class World:
     """Bare repositories and a config folder below `folder`."""
 
     def __init__(self, folder: Path, **settings: object) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.config = folder / "config"
-        self.config.mkdir()
-        self.catalog = make_bare(folder / "catalog.git")
-        self.fleet = make_bare(folder / "fleet.git")
+        self.catalog = folder / "catalog.git"
+        self.fleet = folder / "fleet.git"
         self._settings = settings
 
     @classmethod
-    def reopened(cls, world: World, **settings: object) -> World:
-        """Return the same world as another daemon sees it, with settings of its own."""
-        other = cls.__new__(cls)
-        other.__dict__.update(world.__dict__)
-        other._settings = settings
-        return other
+    def new(cls, folder: Path, **settings: object) -> World:
+        """Make an empty world in a folder."""
+        world = cls(folder, **settings)
+        world.config.mkdir(parents=True)
+        make_bare(world.catalog)
+        make_bare(world.fleet)
+        return world
 
     # what platform people do
 
@@ -175,7 +174,7 @@ class World:
 
     def release(self, name: str, version: str, files: Mapping[str, str], seconds: int = 1_000_000_000) -> str:
         """Replace a package in the catalog and tag it; return the commit."""
-        old = self.files(self.catalog, "main", name)
+        old = self.paths(self.catalog, "main", name)
         changed: dict[str, bytes | None] = dict.fromkeys((f"{name}/{path}" for path in old), None)
         changed |= {f"{name}/{path}": content.encode() for path, content in files.items()}
         commit = commit_files(self.catalog, "refs/heads/main", changed, f"{name} {version}", seconds)
@@ -263,7 +262,6 @@ class World:
         if not desk.exists():
             git(self.folder, "clone", "--quiet", "--no-checkout", str(self.fleet), str(desk))
         git(desk, "fetch", "--quiet", "--prune", "origin")
-        git(desk, "config", "advice.detachedHead", "false")
         return desk
 
     def delete(self, branch: str) -> None:
@@ -284,14 +282,18 @@ class World:
         """Return a file of a branch of the fleet, its last newline included."""
         return read_file(self.fleet, f"refs/heads/{branch}", path) + "\n"
 
-    def files(self, repository: Path, branch: str, folder: str = "") -> dict[str, str]:
-        """Return the files below a folder of a branch by path; {} when it does not exist."""
-        if read_ref(repository, f"refs/heads/{branch}") is None:
-            return {}
+    def paths(self, repository: Path, branch: str, folder: str = "") -> list[str]:
+        """Return the paths below a folder of a branch; [] when it does not exist."""
         listed = git(repository, "ls-tree", "-r", "--name-only", "-z", f"refs/heads/{branch}:{folder}", check=False)
-        paths = [path for path in listed.split("\0") if path]
+        return [path for path in listed.split("\0") if path]
+
+    def files(self, repository: Path, branch: str, folder: str = "") -> dict[str, str]:
+        """Return the files below a folder of a branch by path, without their last newlines."""
         start = f"{folder}/" if folder else ""
-        return {path: read_file(repository, f"refs/heads/{branch}", start + path) for path in paths}
+        return {
+            path: read_file(repository, f"refs/heads/{branch}", start + path)
+            for path in self.paths(repository, branch, folder)
+        }
 
     def tree(self, branch: str, path: str) -> str | None:
         """Return the id of the tree at a path of a branch."""
@@ -342,7 +344,7 @@ MERGES = tuple(_MERGES)
 
 def small_world(folder: Path, **settings: object) -> World:
     """Two clusters with a gateway that takes its region's settings, and metrics for Berlin."""
-    world = World(folder, **settings)
+    world = World.new(folder, **settings)
     world.release("gateway", "v1", package("gateway", endpoints=config_map("endpoints", "required", api="none")))
     world.release("metrics", "v1", package("metrics"))
     world.write(

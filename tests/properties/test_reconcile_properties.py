@@ -1,0 +1,215 @@
+"""What holds of every pass, whatever the world: silence, equal outputs for equal inputs, and people's work stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from tests.support.git_env import HERMETIC, commit_files, git, read_refs
+from tests.support.world import MERGES, STATE, World, config_map, injected_set, package, small_world, variant
+
+REVISIONS = ("v1", "v2")
+# a world takes a second to build: the first failure is told as it is, and not made smaller
+FEW = settings(deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+PLACES = ("metrics", "logs", "team/probe")
+
+
+def make(folder: Path, wanted: dict[str, str], regions: dict[str, str]) -> World:
+    """Return a small world in which Berlin wants these packages at these revisions."""
+    world = small_world(folder)
+    world.release("metrics", "v2", package("metrics", image="2.0"))
+    world.write({"metrics.yaml": None, **wishes(wanted), **values(regions)})
+    return world
+
+
+def wishes(wanted: dict[str, str]) -> dict[str, str | None]:
+    one = {place: variant(place.replace("/", "-"), "berlin", place, rev, "metrics") for place, rev in wanted.items()}
+    return {"wishes.yaml": "---\n".join(one.values()) or None}
+
+
+def values(regions: dict[str, str]) -> dict[str, str]:
+    return {f"regions/{name}.yaml": config_map(f"region-{name}", api=value) for name, value in regions.items()}
+
+
+WANTED = st.dictionaries(st.sampled_from(PLACES), st.sampled_from(REVISIONS), min_size=1)
+VALUES = st.fixed_dictionaries({name: st.sampled_from(["a", "b"]) for name in ("north", "south")})
+
+
+def drafts_and_status(world: World) -> dict[str, str]:
+    """Return all refs but the states, which remember how they came about."""
+    return {name: commit for name, commit in read_refs(world.fleet).items() if not name.startswith(STATE)}
+
+
+@settings(FEW, max_examples=10)
+@given(WANTED, VALUES, WANTED, VALUES)
+def test_the_second_pass_is_silent(
+    wanted: dict[str, str], regions: dict[str, str], later: dict[str, str], later_regions: dict[str, str]
+) -> None:
+    with TemporaryDirectory() as folder:
+        world = make(Path(folder) / "world", wanted, regions)
+        world.sync()
+        assert world.sync().is_silent
+        world.write({**wishes(later), **values(later_regions)})
+        world.sync()
+        assert world.sync().is_silent
+
+
+def forget_traces(world: World, cluster: str) -> None:
+    """Make every package of a cluster look as if it had never been rendered."""
+    ref = STATE + cluster
+    names = git(world.fleet, "ls-tree", "-r", "--name-only", ref, "packages/").split()
+    records = {name: json.loads(git(world.fleet, "show", f"{ref}:{name}")) for name in names}
+    forgotten = {name: json.dumps({**record, "trace": {}}).encode() for name, record in records.items()}
+    commit_files(world.fleet, ref, forgotten)
+
+
+@settings(FEW, max_examples=6)
+@given(WANTED, VALUES, WANTED, VALUES)
+def test_an_incremental_pass_equals_a_full_one(
+    wanted: dict[str, str], regions: dict[str, str], later: dict[str, str], later_regions: dict[str, str]
+) -> None:
+    with TemporaryDirectory() as folder:
+        world = make(Path(folder) / "world", wanted, regions)
+        world.sync()
+        world.merge("berlin", "squash")
+        world.sync()
+        twin = copied(world, Path(folder) / "twin")
+        for one in (world, twin):
+            one.write({**wishes(later), **values(later_regions)})
+        forget_traces(twin, "berlin")
+        forget_traces(twin, "lisbon")
+
+        incremental, full = world.sync(), twin.sync()
+
+        assert incremental.report.renders <= full.report.renders
+        assert trees(world) == trees(twin)
+
+
+def trees(world: World) -> dict[str, str]:
+    """Return the tree of every branch: words of a commit may name causes that a full pass cannot know."""
+    names = [name for name in drafts_and_status(world) if "reconciler/" not in name]
+    return {name: git(world.fleet, "rev-parse", f"{name}^{{tree}}") for name in names}
+
+
+def copied(world: World, folder: Path) -> World:
+    """Return an equal world elsewhere; its cache is fresh."""
+    shutil.copytree(world.folder, folder, ignore=shutil.ignore_patterns("cache", "desk"))
+    return World(folder)
+
+
+def test_the_order_of_files_and_documents_and_the_place_of_the_world_change_no_commit(tmp_path: Path) -> None:
+    world = small_world(tmp_path / "one")
+    twin = copied(world, tmp_path / "another" / "place")
+    documents = [path.read_text() for path in sorted(twin.config.rglob("*.yaml"))]
+    shutil.rmtree(twin.config)
+    random.Random(3).shuffle(documents)
+    twin.config.mkdir()
+    twin.write({"z.yaml": "---\n".join(documents[:4]), "a/b.yaml": "# first\n" + "---\n".join(documents[4:])})
+
+    world.sync()
+    twin.sync()
+
+    assert trees_without_inputs(world) == trees_without_inputs(twin)
+
+
+def trees_without_inputs(world: World) -> dict[str, dict[str, str]]:
+    """Return the files of every draft; the config's id, and where an object stood, are words in status files."""
+    named = ("config: ", "file: ", "from: ")
+    found = {}
+    for branch in ("drafts/berlin", "drafts/lisbon"):
+        files = world.files(world.fleet, branch)
+        found[branch] = {
+            path: "\n".join(line for line in text.splitlines() if not line.strip(" -").startswith(named))
+            for path, text in files.items()
+        }
+    return found
+
+
+def test_equal_worlds_give_equal_commits_whatever_the_hash_seed(tmp_path: Path) -> None:
+    world = small_world(tmp_path / "one")
+    twins = {seed: copied(world, tmp_path / f"seed-{seed}") for seed in ("1", "77")}
+    script = (
+        "import sys; from pathlib import Path; from tests.support.world import World; World(Path(sys.argv[1])).sync()"
+    )
+    root = Path(__file__).resolve().parents[2]
+
+    for seed, twin in twins.items():
+        environment = {**os.environ, **HERMETIC, "PYTHONHASHSEED": seed, "PYTHONPATH": str(root)}
+        command = [sys.executable, "-c", script, str(twin.folder)]
+        subprocess.run(command, env=environment, check=True, capture_output=True)
+
+    one, other = (read_refs(twin.fleet) for twin in twins.values())
+    assert one == other
+    assert len([name for name in one if name.startswith("refs/heads/drafts/")]) == 2
+
+
+@pytest.mark.parametrize("seed", [pytest.param(seed, id=f"walk-{seed}") for seed in range(3)])
+def test_whatever_people_do_nothing_of_theirs_is_lost_and_passes_settle(tmp_path: Path, seed: int) -> None:
+    walk = Walk(small_world(tmp_path), random.Random(seed))
+    for _ in range(14):
+        walk.step()
+        before = walk.world.head("clusters/berlin")
+        walk.world.settle()
+        assert walk.world.head("clusters/berlin") == before
+        assert walk.marks <= walk.standing()
+
+
+class Walk:
+    """People and machines at work in a world, at random; `marks` are the files that people left somewhere."""
+
+    def __init__(self, world: World, chance: random.Random) -> None:
+        self.world = world
+        self.marks: set[str] = set()
+        self._chance = chance
+        self._count = 1
+        world.sync()
+
+    def step(self) -> None:
+        """Let one thing happen."""
+        actions = (self.release, self.region, self.edit, self.edit, self.merge, self.merge, self.decline, self.select)
+        self._chance.choice(actions)()
+
+    def standing(self) -> set[str]:
+        """Return the paths on the cluster branch and on its draft."""
+        paths = self.world.paths
+        return {*paths(self.world.fleet, "clusters/berlin"), *paths(self.world.fleet, "drafts/berlin")}
+
+    def release(self) -> None:
+        self._count += 1
+        version = f"v{self._count}"
+        self.world.release("metrics", version, package("metrics", image=f"{self._count}.0"))
+        self.world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", version)})
+
+    def region(self) -> None:
+        self.world.write(values({"north": self._chance.choice("abc")}))
+
+    def edit(self) -> None:
+        branch = self._chance.choice(["clusters/berlin", "drafts/berlin"])
+        if self.world.tree(branch, "metrics"):
+            self._count += 1
+            path = self._chance.choice(["metrics/", ""]) + f"mark-{self._count}.txt"
+            self.world.commit(branch, {path: "a person's\n"})
+            self.marks.add(path)
+
+    def merge(self) -> None:
+        if self.world.head("drafts/berlin"):
+            self.world.merge("berlin", self._chance.choice(MERGES[::2]), delete=self._chance.random() < 0.5)
+
+    def decline(self) -> None:
+        if self.world.head("drafts/berlin"):
+            self.marks &= set(self.world.paths(self.world.fleet, "clusters/berlin"))
+            self.world.delete("drafts/berlin")
+
+    def select(self) -> None:
+        clusters = self._chance.choice([("berlin", "lisbon"), ("lisbon",)])
+        self.world.write({"gateway.yaml": injected_set("gateway", clusters)})
