@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reconciler.krm.conditions import Condition
@@ -33,15 +33,29 @@ def result_of_set(
     `taken` are the names of the PackageVariants of its namespace that are not its own.
     """
     spec, errors, warnings = read_package_variant_set(one.data, around.cel)
-    deprecated = field_findings(one, warnings, "Deprecated", Severity.WARNING)
     if spec is None:
-        findings = (*deprecated, *field_findings(one, errors, "ValidationError"))
-        return _failed(one, status.set_invalid(errors), findings)
-    expansion = _expand(one, spec, _SetView(one.key.namespace, catalog, around, upstreams), taken)
+        result = _failed(one, status.set_invalid(errors), field_findings(one, errors, "ValidationError"))
+    else:
+        result = _result_of_sound_set(one, spec, _SetView(one.key.namespace, catalog, around, upstreams), taken)
+    return _noted(result, one, warnings) if warnings else result
+
+
+def _result_of_sound_set(
+    one: ConfigObject, spec: PackageVariantSetSpec, view: _SetView, taken: Collection[str]
+) -> RoomResult:
+    expansion = _expand(one, spec, view, taken)
     if isinstance(expansion, SetFailure):
         finding = Finding(expansion.reason, expansion.message, one.where)
-        return _failed(one, status.set_failed(expansion), (*deprecated, finding))
-    return _reconciled(one, expansion, deprecated, around, upstreams)
+        return _failed(one, status.set_failed(expansion), (finding,))
+    return _reconciled(one, expansion, view.around, view.upstreams)
+
+
+def _noted(result: RoomResult, one: ConfigObject, warnings: Sequence[str]) -> RoomResult:
+    """Add what is written in a deprecated way to the findings, and to the set's own status, which is the last."""
+    *children, own = result.statuses
+    own = replace(own, conditions=(*own.conditions, *status.deprecated(warnings)))
+    findings = (*field_findings(one, warnings, "Deprecated", Severity.WARNING), *result.findings)
+    return replace(result, statuses=(*children, own), findings=findings)
 
 
 def _expand(
@@ -57,16 +71,14 @@ def _failed(one: ConfigObject, conditions: tuple[Condition, ...], findings: tupl
     return RoomResult(statuses=(told,), findings=findings, kept=frozenset({one.key}))
 
 
-def _reconciled(
-    one: ConfigObject, expansion: Expansion, deprecated: tuple[Finding, ...], around: Surroundings, upstreams: Upstreams
-) -> RoomResult:
+def _reconciled(one: ConfigObject, expansion: Expansion, around: Surroundings, upstreams: Upstreams) -> RoomResult:
     guarded = guard_deletions(expansion, around.children.get(one.key, ()), one.annotations, around.max_delete_percent)
     placed = [_place(generated, one, around, upstreams) for generated in expansion.variants]
     return RoomResult(
         tuple(variant for variant in placed if not isinstance(variant, Stalled)),
         tuple(stalled for stalled in placed if isinstance(stalled, Stalled)),
         (*map(_generated_status, expansion.variants), _set_status(one, expansion, guarded.why)),
-        (*deprecated, *_findings(one, expansion, guarded.why)),
+        _findings(one, expansion, guarded.why),
         frozenset({one.key} if expansion.skipped else ()),
     )
 

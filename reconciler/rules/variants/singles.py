@@ -5,7 +5,7 @@ from __future__ import annotations
 from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding, Severity, Where
 from reconciler.rules.repository import kptfile_url, repository_missing
-from reconciler.rules.variant import Owner, Place, RoomResult, Stalled, Upstream, Variant
+from reconciler.rules.variant import ConfigStatus, Owner, Place, RoomResult, Stalled, Upstream, Variant
 from reconciler.rules.variants import status
 from reconciler.rules.variants.field_places import field_findings
 from reconciler.rules.variants.model import PackageVariantSpec
@@ -21,14 +21,15 @@ def result_of_variant(one: ConfigObject, around: Surroundings, upstreams: Upstre
     owner = Owner(one.key, one.api_version)
     spec, errors, warnings = read_package_variant(one.data)
     deprecated = field_findings(one, warnings, "Deprecated", Severity.WARNING)
+    noted = (ConfigStatus(one.key, one.api_version, status.deprecated(warnings)),) if warnings else ()
     if spec is None:
         findings = field_findings(one, errors, "ValidationError")
-        stalled = Stalled(owner, status.variant_invalid(errors), findings, _written_place(one))
-        return RoomResult(stalled=(stalled,), findings=deprecated)
-    placed = place_variant(owner, spec, one.where, around, upstreams)
+        placed: Variant | Stalled = Stalled(owner, status.variant_invalid(errors), findings, _written_place(one))
+    else:
+        placed = place_variant(owner, spec, one.where, around, upstreams)
     if isinstance(placed, Stalled):
-        return RoomResult(stalled=(placed,), findings=deprecated)
-    return RoomResult((placed,), findings=deprecated)
+        return RoomResult(stalled=(placed,), statuses=noted, findings=deprecated)
+    return RoomResult((placed,), statuses=noted, findings=deprecated)
 
 
 def place_variant(

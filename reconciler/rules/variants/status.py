@@ -13,6 +13,12 @@ _VALID = "all validation checks passed"
 _INVALID_VARIANT = "invalid packagevariant object"
 
 
+def deprecated(warnings: Iterable[str]) -> Conditions:
+    """An object that was read although some of it should be written otherwise (porch 2.4); none without warnings."""
+    message = "; ".join(warnings)
+    return (Condition("Deprecated", "True", "ReadAsAlias", message),) if message else ()
+
+
 def variant_invalid(errors: Iterable[str]) -> Conditions:
     """A PackageVariant that breaks rules of its kind."""
     return _pair(("True", "ValidationError", "; ".join(errors)), ("False", "Error", _INVALID_VARIANT))

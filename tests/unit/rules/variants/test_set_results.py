@@ -61,6 +61,21 @@ def test_what_is_told_of_a_set() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("selection", "template"),
+    [
+        pytest.param("repositories: [{name: berlin}]", "", id="sound"),
+        pytest.param("repositories: [{name: berlin}]", ", deletionPolicy: x", id="invalid"),
+        pytest.param("repositories: [{name: nowhere}]", "", id="failed"),
+    ],
+)
+def test_an_alias_is_noted_in_the_status_of_the_set(selection: str, template: str) -> None:
+    result = room(variant_set("s", f"[{{{selection}, template: {{injectors: {{name: x}}{template}}}}}]"))
+
+    (noted,) = [one for one in told(result).conditions if one.type == "Deprecated"]
+    assert [noted.message] == [one.message for one in result.findings if one.code == "Deprecated"]
+
+
 def test_a_generated_variant_is_told_whole() -> None:
     generated, *_ = room(variant_set("s", BOTH)).statuses
 

@@ -231,6 +231,25 @@ def test_a_spelling_that_is_read_otherwise_is_a_warning_at_its_line() -> None:
     assert result.variants[0].adoption == "adoptExisting"
 
 
+@pytest.mark.parametrize(
+    "extra",
+    [
+        pytest.param("adoptionPolicy: adopt\n", id="sound"),
+        pytest.param("adoptionPolicy: adopt\ndeletionPolicy: x\n", id="invalid"),
+    ],
+)
+def test_a_spelling_that_is_read_otherwise_is_noted_in_the_status(extra: str) -> None:
+    (noted,) = room(variant("gw", extra=extra)).statuses
+
+    (condition,) = noted.conditions
+    assert (condition.type, condition.status) == ("Deprecated", "True")
+    assert condition.message == 'spec.adoptionPolicy "adopt" is read as "adoptExisting"'
+
+
+def test_what_is_spelled_well_has_no_note() -> None:
+    assert room(variant("gw")).statuses == ()
+
+
 def test_a_warning_of_the_upstream_is_the_variants() -> None:
     world = World({"packages/channels/gateway.yaml": b"channels: {stable: v2}\n"})
 
