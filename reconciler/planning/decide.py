@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding, Severity, Where, errors
@@ -78,7 +78,7 @@ def _at_known_commit(question: Question) -> Question:
     """A branch head that moved without changing the package is no update: the lock stays where it was (porch 14.1)."""
     upstream, record = question.variant.upstream, question.record
     known = record.outcome.get("upstream", {}) if record else {}
-    if (known.get("ref"), known.get("tree")) != (upstream.ref, upstream.tree):
+    if not _is_same(upstream, known):
         return question
     upstream = replace(upstream, commit=known["commit"], committer_seconds=known["seconds"])
     return replace(question, variant=replace(question.variant, upstream=upstream))
@@ -275,11 +275,15 @@ def _task(question: Question) -> str:
 
 
 def _same_upstream(question: Question, record: PackageRecord) -> bool:
-    upstream, last = question.variant.upstream.as_data(), record.put or record.ours
-    known = record.outcome.get("upstream", {})
-    same = all(known.get(name) == upstream[name] for name in ("repo", "directory", "ref", "tree"))
+    upstream, last = question.variant.upstream, record.put or record.ours
     # while a package is blocked, state hears of newer upstreams than the last offer was made from
-    return same and (last is None or last.base == question.variant.upstream.tree)
+    return _is_same(upstream, record.outcome.get("upstream", {})) and (last is None or last.base == upstream.tree)
+
+
+def _is_same(upstream: Upstream, known: Mapping[str, Any]) -> bool:
+    """Whether an upstream is the known one, whatever commit its content was found at."""
+    now = upstream.as_data()
+    return all(known.get(name) == now[name] for name in ("repo", "directory", "ref", "tree"))
 
 
 def _causes(question: Question, moved: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,0 +1,78 @@
+"""From wishes to what becomes of one draft branch."""
+
+import pytest
+
+from reconciler.planning.branches import End, Grow, Keep, Layout, Step, Wishes, lay_out
+from reconciler.planning.state import DraftBranch
+from tests.unit.planning.values import Tables, commit, state, tree
+
+HEAD, BASE, B = commit("d1"), commit("b0"), commit("b1")
+OURS = DraftBranch(HEAD, BASE)
+EDITED = DraftBranch(HEAD, BASE, edited=True)
+
+
+def step(package: str) -> Step:
+    return Step(package, tree(f"{package}-tree"), None, f"{package}: change")
+
+
+def wishes(changed: str = "", withdrawn: str = "", standing: str = "", moved: str = "") -> Wishes:
+    """Wishes by one letter for each package."""
+    return Wishes(
+        {one: step(one) for one in changed},
+        {one: step(one) for one in withdrawn},
+        frozenset(standing),
+        frozenset(moved),
+    )
+
+
+def laid_out(wanted: Wishes, known: DraftBranch | None, more: bool = True) -> Layout:
+    history = Tables({}, commits=(step("a"), step("b")), more=more)
+    drafts = {"d": known} if known else {}
+    return lay_out("d", HEAD if known else None, state(drafts=drafts), B, wanted, history)
+
+
+def grow(start: str, base: str, packages: str, edited: bool = False, old: str | None = "d1") -> Grow:
+    head = commit(old) if old else None
+    return Grow("d", head, commit(start), commit(base), tuple(step(one) for one in packages), edited)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "known", "expected"),
+    [
+        pytest.param(wishes(), None, Keep("d"), id="nothing-wanted-nothing-there"),
+        pytest.param(wishes("ba"), None, grow("b1", "b1", "ab", old=None), id="new-draft-in-order"),
+        pytest.param(wishes(standing="a"), OURS, Keep("d"), id="stands"),
+        pytest.param(wishes("b", standing="a"), OURS, grow("d1", "b0", "b"), id="appended"),
+        pytest.param(wishes(), OURS, End("d", HEAD), id="nothing-left"),
+        pytest.param(wishes(withdrawn="a", standing="a"), OURS, End("d", HEAD), id="the-last-is-withdrawn"),
+        pytest.param(wishes(withdrawn="a", standing="ab"), OURS, grow("b1", "b1", "b"), id="one-is-withdrawn"),
+        pytest.param(wishes(standing="b", moved="a"), OURS, grow("b1", "b1", "b"), id="one-was-published"),
+        pytest.param(wishes("b", standing="b", moved="b"), OURS, grow("b1", "b1", "b"), id="changed-where-B-moved"),
+        pytest.param(wishes(standing="ab", moved="a"), OURS, Keep("d"), id="a-hot-fix-below-an-offer"),
+        pytest.param(wishes("c", standing="ab", moved="a"), OURS, grow("d1", "b0", "c"), id="beside-a-hot-fix"),
+        pytest.param(
+            wishes(withdrawn="b", standing="ab", moved="a"),
+            OURS,
+            grow("b0", "b0", "a"),
+            id="withdrawn-beside-a-hot-fix",
+        ),
+        pytest.param(wishes(standing="a"), EDITED, Keep("d"), id="edited-stands"),
+        pytest.param(wishes("a", standing="a"), EDITED, grow("d1", "b0", "a", True), id="edited-appended"),
+        pytest.param(wishes(withdrawn="a", standing="a"), EDITED, grow("d1", "b0", "a", True), id="edited-taken-out"),
+        pytest.param(wishes(), EDITED, Keep("d"), id="edited-with-only-people's-work"),
+        pytest.param(wishes(standing="b", moved="a"), EDITED, Keep("d"), id="edited-is-never-rebuilt"),
+    ],
+)
+def test_one_draft_branch(wanted: Wishes, known: DraftBranch | None, expected: Layout) -> None:
+    assert laid_out(wanted, known) == expected
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        pytest.param(wishes(), End("d", HEAD), id="ends"),
+        pytest.param(wishes("a"), grow("b1", "b1", "a"), id="begins-anew"),
+    ],
+)
+def test_an_edited_draft_of_which_all_was_taken(wanted: Wishes, expected: Layout) -> None:
+    assert laid_out(wanted, EDITED, more=False) == expected

@@ -1,0 +1,156 @@
+"""What stands on the branches: which commits publish, roll back, decline or end an offer."""
+
+import pytest
+
+from reconciler.planning.standing import Heads, recognise, settle_drafts
+from reconciler.planning.state import DraftBranch, PackageRecord, Revision
+from tests.unit.planning.values import Tables, commit, destination, offer, record, state, tree
+
+V1, V2, V3 = offer("v1"), offer("v2", against="v1"), offer("v3", against="v1")
+PUBLISHED = record(ours=V1, revision=1, revisions=(Revision(1, commit("b0"), V1),))
+OFFERED = PUBLISHED.offered(V2, "drafts/berlin")
+AT_V2 = record(ours=V2, revision=2, revisions=(*PUBLISHED.revisions, Revision(2, commit("b0"), V2)))
+
+
+def recognised(
+    known: PackageRecord, *line: str | None, statuses: dict[str, dict[str, str]] | None = None
+) -> PackageRecord:
+    """Return the record after the cluster branch went through these trees, the first being what was seen last."""
+    names = [f"b{index}" for index in range(len(line))]
+    tables = Tables({name: {"gw": content} for name, content in zip(names, line, strict=True)}, names, statuses or {})
+    before = state(packages={"gw": known})
+    return recognise(before, destination(), Heads(commit(names[-1])), tables).packages["gw"]
+
+
+@pytest.mark.parametrize(
+    ("line", "ours", "revision", "put"),
+    [
+        pytest.param(["v1"], V1, 1, V2, id="nothing-new"),
+        pytest.param(["v1", "v2"], V2, 2, None, id="merged"),
+        pytest.param(["v1", "v1+fix", "v2"], V2, 2, None, id="hot-fix-then-merged"),
+        pytest.param(["v1", "v2", "v2+fix"], V2, 2, None, id="merged-then-hot-fix"),
+        pytest.param(["v1", "v2", "v1"], V1, 2, None, id="merged-then-reverted"),
+        pytest.param(["v1", "v2", None], None, 2, None, id="merged-then-deleted"),
+        pytest.param(["v1", "v1+fix"], V1, 1, V2, id="edited"),
+        pytest.param(["v1", "v1+fix", "v1"], V1, 1, V2, id="edited-and-undone"),
+        pytest.param(["v1", None], None, 1, V2, id="deleted"),
+        pytest.param(["v1", None, "v1"], V1, 1, V2, id="deleted-and-restored"),
+    ],
+)
+def test_what_the_cluster_branch_went_through_decides_what_is_ours(
+    line: list[str | None], ours: object, revision: int, put: object
+) -> None:
+    after = recognised(OFFERED, *line)
+
+    assert (after.ours, after.revision, after.put) == (ours, revision, put)
+
+
+def test_a_merge_that_people_changed_is_recognised_by_its_status_file() -> None:
+    after = recognised(OFFERED, "v1", "v2+theirs", statuses={"b1": {"gw": "status-v2"}})
+
+    assert (after.ours, after.revision) == (V2, 2)
+
+
+def test_an_older_offer_is_published_while_the_newer_stays_on_the_draft() -> None:
+    after = recognised(OFFERED.offered(V3, "drafts/berlin"), "v1", "v2")
+
+    assert (after.ours, after.put, after.offers) == (V2, V3, (V3,))
+
+
+def test_older_offers_are_dropped_when_a_newer_one_is_published() -> None:
+    assert recognised(OFFERED.offered(V3, "drafts/berlin"), "v1", "v3").offers == ()
+
+
+@pytest.mark.parametrize(
+    ("known", "line", "ours", "declined"),
+    [
+        pytest.param(AT_V2, ["v2", "v1"], V1, ("v2",), id="back"),
+        pytest.param(AT_V2, ["v2", "v1", "v2"], V2, (), id="back-and-forth"),
+        pytest.param(AT_V2, ["v2", "v2+fix", "v2"], V2, (), id="an-edit-undone-is-no-rollback"),
+    ],
+)
+def test_a_rollback_declines_what_was_undone(
+    known: PackageRecord, line: list[str], ours: object, declined: tuple[str, ...]
+) -> None:
+    after = recognised(known, *line)
+
+    assert (after.ours, after.declined, after.revision) == (ours, declined, 2)
+
+
+def test_without_the_last_head_in_its_history_the_branch_counts_as_it_stands() -> None:
+    tables = Tables({"b9": {"gw": "v2"}}, ["b9"])
+
+    after = recognise(state(packages={"gw": OFFERED}), destination(), Heads(commit("b9")), tables)
+
+    assert after.packages["gw"].ours == V2
+    assert after.seen == "b9"
+
+
+def test_a_tree_that_stood_there_when_it_was_offered_is_no_sign_of_a_merge() -> None:
+    again = offer("v1", against="v1")
+    tables = Tables({"b9": {"gw": "v1"}}, ["b9"], {"b9": {"gw": "another"}})
+
+    after = recognise(state(packages={"gw": record().offered(again, "d")}), destination(), Heads(commit("b9")), tables)
+
+    assert after.packages["gw"].put == again
+
+
+HEAD = commit("d1")
+DRAFT = {"drafts/berlin": DraftBranch(HEAD, commit("b0"))}
+
+
+@pytest.mark.parametrize(
+    ("drafted", "published", "put", "declined"),
+    [
+        pytest.param("v2", "v1", V2, (), id="stands"),
+        pytest.param("v2+fix", "v1", V2, (), id="edited"),
+        pytest.param("v1", "v1", None, ("v2",), id="taken-out"),
+        pytest.param("v1", "v1+fix", None, ("v2",), id="taken-out-while-the-branch-moved"),
+        pytest.param("v1+fix", "v1+fix", None, (), id="brought-up-to-date"),
+        pytest.param("gone", "v1", None, ("v2",), id="branch-deleted"),
+        pytest.param("gone", "v1+fix", None, (), id="branch-deleted-while-the-branch-moved"),
+    ],
+)
+def test_a_draft_tells_what_people_think_of_an_offer(
+    drafted: str, published: str, put: object, declined: tuple[str, ...]
+) -> None:
+    heads = Heads(commit("b1"), drafts={} if drafted == "gone" else {"drafts/berlin": HEAD})
+    tables = Tables({HEAD: {"gw": drafted}, "b1": {"gw": published}})
+
+    after = settle_drafts(state(packages={"gw": OFFERED}, drafts=DRAFT), destination(), heads, tables)
+
+    assert (after.packages["gw"].put, after.packages["gw"].declined) == (put, declined)
+    assert ("drafts/berlin" in after.drafts) == (drafted != "gone")
+
+
+@pytest.mark.parametrize(
+    ("known", "head", "expected"),
+    [
+        pytest.param(DraftBranch(HEAD, commit("b0")), "d1", DraftBranch(HEAD, commit("b0")), id="ours"),
+        pytest.param(DraftBranch(HEAD, commit("b0")), "d2", DraftBranch(HEAD, commit("b0"), True), id="moved"),
+        pytest.param(
+            DraftBranch(HEAD, commit("b0"), True), "d1", DraftBranch(HEAD, commit("b0"), True), id="once-edited"
+        ),
+        pytest.param(None, "d1", DraftBranch(HEAD, commit("f0"), True), id="unknown"),
+        pytest.param(None, "d9", DraftBranch(commit("d9"), commit("b1"), True), id="unknown-without-a-common-past"),
+    ],
+)
+def test_a_head_that_we_did_not_push_makes_a_draft_an_edited_one(
+    known: DraftBranch | None, head: str, expected: DraftBranch
+) -> None:
+    heads = Heads(commit("b1"), drafts={"drafts/berlin": commit(head)})
+    before = state(drafts={"drafts/berlin": known} if known else {})
+
+    after = settle_drafts(before, destination(), heads, Tables({}, forks={"d1": "f0"}))
+
+    assert after.drafts == {"drafts/berlin": expected}
+
+
+def test_a_declined_tree_stands_once_however_often_it_is_declined() -> None:
+    twice = record(declined=(tree("v2"), tree("v0"))).offered(V2, "drafts/berlin")
+
+    after = settle_drafts(
+        state(packages={"gw": twice}), destination(), Heads(commit("b1")), Tables({"b1": {"gw": "v1"}})
+    )
+
+    assert after.packages["gw"].declined == ("v0", "v2")

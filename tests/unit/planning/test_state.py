@@ -1,0 +1,105 @@
+"""State: written and read back without loss, and only by engines that know its form."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.planning.state import (
+    KEPT_OFFERS,
+    DestinationState,
+    DraftBranch,
+    EngineTooOldError,
+    Offer,
+    PackageRecord,
+    Revision,
+    Seen,
+    read_state,
+    write_state,
+)
+from tests.unit.planning.values import offer, owner, record, state, tree
+
+NAMES = st.text('abc/é"\\', min_size=1, max_size=6)
+IDS = st.text("0123456789abcdef", min_size=1, max_size=8)
+OFFERS = st.builds(Offer, IDS, IDS, IDS, IDS, IDS, IDS, st.none() | IDS)
+RECORDS = st.builds(
+    PackageRecord,
+    owner=st.builds(owner, NAMES, st.just("") | NAMES),
+    owned=st.booleans(),
+    labels=st.dictionaries(NAMES, NAMES, max_size=2),
+    annotations=st.dictionaries(NAMES, NAMES, max_size=2),
+    workspace=st.integers(0, 9),
+    revision=st.integers(0, 9),
+    ours=st.none() | OFFERS,
+    put=st.none() | OFFERS,
+    draft=NAMES,
+    offers=st.lists(OFFERS, max_size=2).map(tuple),
+    revisions=st.lists(st.builds(Revision, st.integers(1, 9), IDS, OFFERS), max_size=2).map(tuple),
+    declined=st.lists(IDS, max_size=2).map(tuple),
+    trace=st.dictionaries(NAMES, NAMES, max_size=2),
+    seen=st.builds(Seen, st.none() | IDS, st.none() | IDS, st.booleans(), st.booleans()),
+    wanted=st.none() | IDS,
+    review=IDS,
+    outcome=st.dictionaries(NAMES, NAMES, max_size=2),
+)
+STATES = st.builds(
+    DestinationState,
+    url=NAMES,
+    branch=NAMES,
+    directory=NAMES,
+    seen=st.none() | IDS,
+    drafts=st.dictionaries(NAMES, st.builds(DraftBranch, IDS, IDS, st.booleans()), max_size=2),
+    packages=st.dictionaries(st.from_regex(r"[a-z]{1,4}(/[a-z]{1,4})?", fullmatch=True), RECORDS, max_size=3),
+)
+
+
+@given(STATES)
+def test_what_was_written_is_read_back(one: DestinationState) -> None:
+    assert read_state(write_state(one)) == one
+
+
+@given(STATES)
+def test_equal_states_are_equal_bytes_whatever_their_order(one: DestinationState) -> None:
+    turned = DestinationState(
+        one.url, one.branch, one.directory, one.seen,
+        dict(reversed(one.drafts.items())), dict(reversed(one.packages.items())),
+    )  # fmt: skip
+
+    assert sorted(write_state(turned).items()) == sorted(write_state(one).items())
+
+
+def test_each_package_has_a_file_of_its_own() -> None:
+    files = write_state(state(packages={"gw": record(), "team/probe": record()}))
+
+    assert sorted(files) == ["destination.json", "packages/gw.json", "packages/team/probe.json"]
+
+
+def test_a_newer_form_is_refused() -> None:
+    files = write_state(state())
+    newer: dict[str, Any] = {**json.loads(files["destination.json"]), "format": 2}
+
+    with pytest.raises(EngineTooOldError, match="format 2, this engine knows up to 1"):
+        read_state({**files, "destination.json": json.dumps(newer).encode()})
+
+
+def test_every_tree_that_is_needed_again_is_kept() -> None:
+    kept = record(ours=offer("o", base="b"), put=offer("p", merged="m"), offers=(offer("q"),))
+
+    assert state(packages={"gw": kept}).trees() == {"o", "b", "p", "m", "q", "up1"}
+
+
+def test_only_the_last_offers_are_remembered_each_once() -> None:
+    one = record()
+    for number in [*range(KEPT_OFFERS + 5), KEPT_OFFERS]:
+        one = one.offered(offer(f"t{number}"), "drafts/berlin")
+
+    assert len(one.offers) == KEPT_OFFERS
+    assert (one.offers[-1].rendered, one.put) == (tree(f"t{KEPT_OFFERS}"), one.offers[-1])
+    assert one.workspace == 1
+
+
+def test_a_new_draft_gets_the_next_workspace_number() -> None:
+    assert record(workspace=3).offered(offer("a"), "d").workspace == 4
+    assert record(workspace=3, put=offer("b")).offered(offer("a"), "d").workspace == 3
