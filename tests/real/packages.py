@@ -1,0 +1,51 @@
+"""Worlds made from packages that other projects published, which lie beside this project."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import tarfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from reconciler.krm.yaml import parse
+from tests.support.git_env import HERMETIC, commit_files, make_bare
+from tests.support.world import World, catalog
+
+DATA = Path(__file__).resolve().parents[2] / "../shared/data/packages"
+FOLDERS = {
+    "catalog-distros-sandbox": "nephio/distros/sandbox",
+    "catalog-infra-capi": "nephio/infra/capi",
+    "catalog-nephio-core": "nephio/nephio/core",
+    "catalog-nephio-optional": "nephio/nephio/optional",
+    "catalog-workloads-oai": "nephio/workloads/oai",
+}
+
+
+def package_files(folder: Path) -> dict[str, bytes]:
+    """Return the files of a folder as published, links left out."""
+    paths = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(paths)}
+
+
+def make_upstream(world: World, name: str, files: Mapping[str, bytes]) -> None:
+    """Make a bare repository of these files in the world, and its Repository in the config."""
+    make_bare(world.folder / f"{name}.git")
+    commit_files(world.folder / f"{name}.git", "refs/heads/main", files)
+    world.write({f"repositories/{name}.yaml": catalog(name)})
+
+
+def images(folder: Path) -> Iterable[str]:
+    """Return every function that the Kptfiles of a package name, subpackages included."""
+    for kptfile in sorted(folder.rglob("Kptfile")):
+        pipeline = parse(kptfile.read_bytes()).documents[0].data.get("pipeline") or {}
+        for stage in ("mutators", "validators"):
+            yield from (function["image"] for function in pipeline.get(stage, ()))
+
+
+def drafted(world: World, branch: str, package: str) -> dict[str, bytes]:
+    """Return the files of a package as a branch of the fleet has them."""
+    archive = ["git", "archive", "--format=tar", f"refs/heads/{branch}:{package}"]
+    content = subprocess.run(archive, cwd=world.fleet, env=HERMETIC, check=True, capture_output=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+        return {one.name: opened.read() for one in tar if one.isfile() and (opened := tar.extractfile(one))}

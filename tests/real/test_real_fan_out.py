@@ -1,0 +1,146 @@
+"""Packages that kpt published, put on 50 clusters by one set, each cluster with the values of its region.
+
+The injection point is the one file that is added to them.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from reconciler.krm.yaml import parse
+from reconciler.packages.functions.registry import BUILTIN
+from reconciler.packages.kptfile import FunctionSpec
+from tests.real.packages import DATA, drafted, images, make_upstream, package_files
+from tests.support.git_env import assert_sound
+from tests.support.world import Pass, World, config_map, repository
+
+KPT = DATA / "kpt"
+PACKAGES = sorted(path.parent.name for path in KPT.glob("*/Kptfile"))
+CLUSTERS = {f"cluster-{index:02}": f"region-{index % 5}" for index in range(50)}
+REGION = "region.yaml"
+pytestmark = pytest.mark.skipif(not PACKAGES, reason="the packages of other projects are not beside this project")
+
+
+def the_set(packages: Iterable[str]) -> str:
+    upstreams = "".join(f"    - {{repo: kpt, package: {one}, revision: main}}\n" for one in packages)
+    return (
+        "apiVersion: config.porch.kpt.dev/v1alpha2\nkind: PackageVariantSet\nmetadata:\n  name: everywhere\n"
+        f"spec:\n  upstreams:\n{upstreams}"
+        "  targets:\n    - repositorySelector:\n        matchLabels: {role: site}\n"
+        "      template:\n        injectors:\n          - kind: ConfigMap\n"
+        "            nameExpr: repository.labels['region']\n"
+    )
+
+
+def cluster(name: str, region: str) -> str:
+    return repository(name).replace("{region: north}", f"{{role: site, region: {region}}}")
+
+
+def unavailable(package: str) -> list[str]:
+    return [image for image in images(KPT / package) if BUILTIN.find(FunctionSpec(image=image)) is None]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    world = World.new(tmp_path_factory.mktemp("kpt") / "world")
+    point = config_map("site", "required", api="none").encode()
+    make_upstream(world, "kpt", package_files(KPT) | {f"{name}/{REGION}": point for name in PACKAGES})
+    world.write({f"clusters/{name}.yaml": cluster(name, region) for name, region in CLUSTERS.items()})
+    world.write({f"regions/{name}.yaml": config_map(name, api=f"api.{name}") for name in set(CLUSTERS.values())})
+    world.write({"set.yaml": the_set(PACKAGES)})
+    return world
+
+
+@pytest.fixture(scope="module")
+def first(world: World) -> Pass:
+    return timed("first pass", world)
+
+
+@pytest.fixture(scope="module")
+def later(world: World, first: Pass) -> Pass:
+    """A pass after a silent one, after the values of one region have changed."""
+    assert timed("no change", world).is_silent
+    world.write({"regions/region-3.yaml": config_map("region-3", api="api.elsewhere")})
+    return timed("one region", world)
+
+
+def timed(name: str, world: World) -> Pass:
+    began = time.perf_counter()
+    done = world.sync()
+    drafts, seconds = [*done.outcomes.values()].count("draft"), time.perf_counter() - began
+    print(f"{name}: {drafts} drafts, {done.report.renders} renders, {seconds:.1f} s")
+    return done
+
+
+def test_every_package_is_drafted_on_every_cluster(first: Pass) -> None:
+    places = {f"{name}/{package}" for name in CLUSTERS for package in PACKAGES}
+
+    assert first.outcomes == dict.fromkeys(places, "draft")
+    assert {f"drafts/{name}" for name in CLUSTERS} <= first.moved
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("name", ["cluster-00", "cluster-33"])
+def test_each_cluster_has_the_values_of_its_region(world: World, first: Pass, name: str, package: str) -> None:
+    content = drafted(world, f"drafts/{name}", package)[REGION]
+
+    assert parse(content).documents[0].data["data"] == {"api": f"api.{CLUSTERS[name]}"}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_whose_function_needs_a_container_is_gated_and_says_which(
+    world: World, first: Pass, package: str
+) -> None:
+    status = status_of(world, "cluster-07", package)
+    rendered = {one["type"]: one for one in status["conditions"]}["Rendered"]
+    gates = {one["conditionType"]: one["met"] for one in status.get("readinessGates", ())}
+    missing = unavailable(package)
+
+    assert rendered["status"] == ("False" if missing else "True")
+    assert all(image in rendered["message"] for image in missing[:1])
+    assert gates.get("Rendered", True) is not bool(missing)
+
+
+def status_of(world: World, name: str, package: str) -> dict[str, Any]:
+    text = world.text(f"drafts/{name}", f".reconciler/{package}.yaml")
+    status: dict[str, Any] = parse(text).documents[0].data["status"]
+    return status
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_what_no_function_touches_stays_to_the_byte(world: World, first: Pass, package: str) -> None:
+    """What cannot be rendered stands as it was before its functions; a package without functions as published."""
+    source, files = package_files(KPT / package), drafted(world, "drafts/cluster-11", package)
+    through_functions = not unavailable(package) and bool([*images(KPT / package)])
+    same = {path for path, content in source.items() if without_merge_comments(files[path]) == content}
+
+    assert source.keys() <= files.keys()
+    assert through_functions or {path for path in source.keys() - same if not is_ours(path)} == set()
+    assert {path for path in source if not path.endswith((".yaml", ".yml", "Kptfile"))} <= same
+
+
+def without_merge_comments(content: bytes) -> bytes:
+    return re.sub(rb" # kpt-merge: \S+", b"", content)
+
+
+def is_ours(path: str) -> bool:
+    return path.rpartition("/")[2] in {"Kptfile", "package-context.yaml"}
+
+
+def test_a_changed_region_moves_its_drafts_and_no_other(later: Pass) -> None:
+    mine = {name for name, region in CLUSTERS.items() if region == "region-3"}
+
+    assert later.moved == {f"drafts/{name}" for name in mine}
+    assert {place for place, outcome in later.outcomes.items() if outcome == "draft"} == {
+        f"{name}/{package}" for name in mine for package in PACKAGES
+    }
+    assert later.report.renders == len(mine) * len(PACKAGES)
+
+
+def test_the_fleet_is_sound(world: World, later: Pass) -> None:
+    assert_sound(world.fleet)

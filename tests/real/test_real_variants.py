@@ -1,0 +1,148 @@
+"""PackageVariants that Nephio published, over upstream repositories made from the folders they name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.krm.yaml import parse
+from reconciler.packages.functions.registry import BUILTIN
+from reconciler.packages.kptfile import FunctionSpec
+from tests.real.packages import DATA, FOLDERS, drafted, images, make_upstream, package_files
+from tests.support.world import Pass, World, repository
+
+OAI = DATA / "nephio/workloads/oai/package-variants"
+WORKLOAD_CLUSTER = DATA / "nephio/infra/capi/nephio-workload-cluster"
+CLUSTERS = ("regional", "edge", "mgmt", "mgmt-staging")
+SITES = ("regional", "edge")
+SITE = """\
+apiVersion: infra.nephio.org/v1alpha1
+kind: WorkloadCluster
+metadata:
+  name: {name}
+spec:
+  clusterName: {name}
+  cnis: [macvlan]
+  masterInterface: eth0
+"""
+# the one thing that a clone writes into the files of a package, where it is missing
+MERGE_COMMENT = re.compile(rb" # kpt-merge: \S+")
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the packages of other projects are not beside this project")
+
+
+def read_variants() -> list[Any]:
+    folders = [folder for folder in (OAI, WORKLOAD_CLUSTER) if folder.is_dir()]
+    found = [parse(file.read_bytes()).documents[0].data for folder in folders for file in sorted(folder.glob("*.yaml"))]
+    return [pytest.param(one, id=one["metadata"]["name"]) for one in found if one["kind"] == "PackageVariant"]
+
+
+def is_published(variant: dict[str, Any]) -> bool:
+    return (upstream_of(variant) / "Kptfile").is_file()
+
+
+def upstream_of(variant: dict[str, Any]) -> Path:
+    upstream = variant["spec"]["upstream"]
+    return DATA / FOLDERS[upstream["repo"]] / upstream["package"]
+
+
+VARIANTS = read_variants()
+PUBLISHED = [one for one in VARIANTS if is_published(one.values[0])]
+MISSING = [one for one in VARIANTS if one not in PUBLISHED]
+
+
+def place_of(variant: dict[str, Any]) -> tuple[str, str]:
+    downstream = variant["spec"]["downstream"]
+    return downstream["repo"], downstream["package"]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """The folders as published: every WorkloadCluster but `example`, which is among them, is written here."""
+    world = World.new(tmp_path_factory.mktemp("nephio") / "world")
+    for name, folder in FOLDERS.items():
+        make_upstream(world, name, package_files(DATA / folder))
+    for name in CLUSTERS:
+        world.write({f"repositories/{name}.yaml": repository(name)})
+    for folder in (OAI, WORKLOAD_CLUSTER):
+        world.write({f"{folder.name}/{path}": data.decode() for path, data in package_files(folder).items()})
+    world.write({f"sites/{name}.yaml": SITE.format(name=name) for name in SITES})
+    return world
+
+
+@pytest.fixture(scope="module")
+def first(world: World) -> Pass:
+    done = world.sync()
+    print(f"{len(VARIANTS)} variants, {len(done.moved)} branches moved, {done.report.renders} renders")
+    return done
+
+
+@pytest.mark.parametrize("variant", PUBLISHED)
+def test_a_variant_of_a_published_package_has_a_draft(world: World, first: Pass, variant: dict[str, Any]) -> None:
+    repo, package = place_of(variant)
+    source, files = package_files(upstream_of(variant)), drafted(world, f"drafts/{repo}", package)
+    rendered = {one["type"]: one for one in status_of(world, repo, package)["conditions"]}["Rendered"]
+
+    assert first.outcomes[f"{repo}/{package}"] == "draft"
+    assert source.keys() <= files.keys()
+    assert rendered["status"] == ("False" if unavailable(upstream_of(variant)) else "True")
+
+
+def status_of(world: World, repo: str, package: str) -> dict[str, Any]:
+    text = world.text(f"drafts/{repo}", f".reconciler/{package}.yaml")
+    status: dict[str, Any] = parse(text).documents[0].data["status"]
+    return status
+
+
+def unavailable(folder: Path) -> list[str]:
+    return [image for image in images(folder) if BUILTIN.find(FunctionSpec(image=image)) is None]
+
+
+@pytest.mark.parametrize("variant", MISSING)
+def test_a_variant_of_a_missing_package_says_what_is_missing(
+    world: World, first: Pass, variant: dict[str, Any]
+) -> None:
+    upstream = variant["spec"]["upstream"]
+    status = world.status("PackageVariant", variant["metadata"]["name"])
+    conditions = {one["type"]: one for one in status["conditions"]}  # type: ignore[attr-defined]
+
+    assert conditions["Stalled"]["reason"] == "UpstreamNotFound"
+    assert upstream["package"] in conditions["Stalled"]["message"]
+    assert "/".join(place_of(variant)) not in first.outcomes
+
+
+@pytest.mark.parametrize("variant", PUBLISHED)
+def test_what_no_function_touches_stays_to_the_byte(world: World, first: Pass, variant: dict[str, Any]) -> None:
+    """A package without functions is as published; one that its variant annotates loses no line."""
+    repo, package = place_of(variant)
+    source, files = package_files(upstream_of(variant)), drafted(world, f"drafts/{repo}", package)
+    own, added = [*images(upstream_of(variant))], variant["spec"].get("pipeline")
+    for path in source.keys() - {"Kptfile", "package-context.yaml"}:
+        before, after = (MERGE_COMMENT.sub(b"", content) for content in (source[path], files[path]))
+        if not (own or added) or not path.endswith((".yaml", ".yml")):
+            assert before == after, path
+        if not own:
+            assert is_kept(before.splitlines(), after.splitlines()), path
+
+
+def is_kept(lines: list[bytes], within: list[bytes]) -> bool:
+    rest = iter(within)
+    return all(line in rest for line in lines)
+
+
+def test_the_cluster_is_the_one_that_was_injected(world: World, first: Pass) -> None:
+    cluster = drafted(world, "drafts/mgmt", "example-cluster")
+    rootsync = drafted(world, "drafts/mgmt-staging", "example-rootsync")
+    site, root = (parse(content).documents[0].data for content in (cluster["cluster.yaml"], rootsync["rootsync.yaml"]))
+
+    assert b"masterInterface: eth1" in cluster["workload-cluster.yaml"]
+    assert site["metadata"]["name"] == "example"
+    assert site["metadata"]["annotations"]["nephio.org/cluster-name"] == "example"
+    assert root["metadata"]["name"] == "example"
+    assert root["spec"]["git"]["secretRef"]["name"] == "example-access-token-configsync"
+
+
+def test_a_second_pass_is_silent(world: World, first: Pass) -> None:
+    assert world.sync().is_silent
