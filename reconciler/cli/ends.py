@@ -21,6 +21,11 @@ def told_plainly() -> Iterator[None]:
         raise CannotRunError(str(error)) from error
     except GitError as error:
         raise CannotRunError(f"{error.message} (next step: {error.next_step})") from error
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # a full disk, a folder that may not be written: the world's fault, not ours
+        raise CannotRunError(f"{error.filename or 'a file'}: {error.strerror or error}") from error
 
 
 def status_of(findings: Iterable[Finding]) -> int:

@@ -9,7 +9,7 @@ import click
 from reconciler.cli.ends import status_of, told_plainly
 from reconciler.cli.exits import CannotRunError
 from reconciler.cli.shared import cache_option, config_argument, progress, read_settings, set_up_logs, settings_option
-from reconciler.daemon.publishers import make_room
+from reconciler.daemon.publishers import output_fault
 from reconciler.daemon.reconcile import reconcile
 from reconciler.reporting.findings import finding_lines
 from reconciler.wiring import build_folder, build_parts
@@ -28,7 +28,7 @@ def command(config: str, out: Path, force: bool, settings_file: str | None, cach
     with told_plainly(), progress() as show:
         settings = read_settings(settings_file, cache=cache)
         set_up_logs(settings, service=False)
-        if why := make_room(out, force):
+        if why := output_fault(out, Path(config), force):
             raise CannotRunError(why)
         parts = build_parts(settings, config, missing_is_empty=True, progress=show)
         with parts.remotes as remotes:

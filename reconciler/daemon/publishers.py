@@ -119,24 +119,39 @@ class Keep:
 
 
 class Folder:
-    """Writes each destination's draft as files: `OUT/<repository>/…`, and `OUT/status/…` (design 7, 10.30)."""
+    """Writes each destination's draft as files: `OUT/<repository>/…`, and `OUT/status/…` (design 7, 10.30).
+
+    What stands in the folder goes when the first file is written, not before: a pass that cannot run removes nothing.
+    """
 
     done = True
 
     def __init__(self, out: Path, status_files: StatusFiles) -> None:
         self._out = out
         self._status_files = status_files
+        self._is_empty = False
 
     def publish(self, remote: Remote, written: Sequence[Written]) -> Mapping[str, Outcome]:
         """Write the whole tree that each destination's drafts come to."""
+        self._empty()
         for one in written:
             _write_files(self._out / one.name, _whole(remote, one))
         return {one.name: Done() for one in written}
 
     def finish(self, plan: FleetPlan, remotes: Remotes) -> None:
         """Write the status as the status branch would hold it."""
+        self._empty()
         for path, data in self._status_files(plan, {}).items():
             _write(self._out / "status" / path, data)
+
+    def _empty(self) -> None:
+        # the folder itself stays: it may be a mount point, or somebody's working directory
+        for path in self._out.iterdir() if self._out.is_dir() and not self._is_empty else ():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        self._is_empty = True
 
 
 def _whole(remote: Remote, one: Written) -> FileTree:
@@ -173,12 +188,23 @@ def _write(path: Path, data: bytes) -> None:
     path.write_bytes(data)
 
 
-def make_room(out: Path, force: bool) -> str:
-    """Empty the output folder if that is allowed; return why it is not, or "" (design 10.30)."""
+def output_fault(out: Path, config: Path, force: bool) -> str:
+    """Return why `out` may not be written to, or "" (design 10.30); `config` is CONFIG where that is a folder."""
     if out.exists() and not out.is_dir():
         return f"{out} must be a folder"
+    if fault := _overlap(out.resolve(), config.resolve()):
+        return f"{out} {fault}"
     if out.is_dir() and any(out.iterdir()):
         if not force:
             return f"{out} must be absent or empty; --force replaces what is in it"
-        shutil.rmtree(out)
+        if any(path.name == ".git" or (path / "HEAD").is_file() for path in (out, *out.iterdir())):
+            return f"{out} must not hold a Git repository, which --force would remove"
+    return ""
+
+
+def _overlap(out: Path, config: Path) -> str:
+    if out == config or out in config.parents:
+        return f"must not hold the config, {config}"
+    if config in out.parents and not any(part.startswith(".") for part in out.relative_to(config).parts):
+        return f"must not lie in {config}, where it would be read as config; a hidden folder there is not read"
     return ""

@@ -152,6 +152,45 @@ def test_render_writes_what_the_branches_would_hold(world: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("config", "out", "said"),
+    [
+        pytest.param("config", ".", "must not hold the config", id="around-the-config"),
+        pytest.param("config", "config", "must not hold the config", id="the-config"),
+        pytest.param("config", "config/out", "must not lie in", id="in-the-config"),
+        pytest.param("config", "fleet.git", "must not hold a Git repository", id="a-repository"),
+        pytest.param("nowhere", "out", "must be a repository or a folder", id="no-config"),
+        pytest.param("config", "/proc/no/such", "/proc/no", id="nowhere-to-write"),
+    ],
+)
+def test_render_removes_nothing_when_it_cannot_run(world: Path, config: str, out: str, said: str) -> None:
+    (world / "out").mkdir()
+    (world / "out" / "earlier.txt").write_text("kept")
+
+    done = run(world, "render", config, "--output", out, "--cache", ".cache", "--force")
+
+    assert (done.returncode, said in done.stderr) == (3, True), done.stderr
+    assert (world / "out" / "earlier.txt").exists()
+    assert (world / "config" / "gateway.yaml").exists()
+    assert (world / "fleet.git" / "HEAD").exists()
+
+
+def test_force_replaces_what_is_in_the_output(world: Path) -> None:
+    (world / "out" / "old").mkdir(parents=True)
+    (world / "out" / "stale.yaml").write_text("a: 1")
+
+    done = run(world, "render", "config", "--output", "out", "--cache", ".cache", "--force")
+
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in (world / "out").iterdir()} == {"berlin", "boston", "chicago", "lisbon", "status"}
+
+
+def test_a_demo_that_has_nowhere_to_stand(tmp_path: Path) -> None:
+    done = run(tmp_path, "demo", "/proc/no/such")
+
+    assert (done.returncode, "Traceback" in done.stderr) == (3, False), done.stderr
+
+
+@pytest.mark.parametrize(
     ("arguments", "says"),
     [
         pytest.param(["plan"], "Missing argument 'CONFIG'", id="usage"),
