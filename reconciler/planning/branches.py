@@ -77,13 +77,15 @@ class Wishes:
 
     `changed`: new steps by package; `withdrawn`: by package, the step that puts back what the cluster branch has;
     `standing`: packages whose offer stays; `moved`: packages that the draft changes, or is
-    to change, and that the cluster branch has changed since the draft's base.
+    to change, and that the cluster branch has changed since the draft's base; `edited`: packages that hold people's
+    changes on the cluster branch.
     """
 
     changed: Mapping[str, Step]
     withdrawn: Mapping[str, Step]
     standing: frozenset[str]
     moved: frozenset[str]
+    edited: frozenset[str]
 
     @property
     def kept(self) -> frozenset[str]:
@@ -93,7 +95,7 @@ class Wishes:
     @property
     def stale(self) -> frozenset[str]:
         """The kept packages that people changed on the cluster branch: put on it anew, the offer would undo that."""
-        return self.moved & self.kept
+        return self.moved & self.kept & self.edited
 
 
 def lay_out(

@@ -68,7 +68,14 @@ def _wishes(
         if package in ground.state.packages and ground.state.packages[package].put:
             standing.add(package)
     moved = {one for one in packages if ground.has_moved(one) and (one in changed or ground.is_touched(one))}
-    return Wishes(changed, withdrawn, frozenset(standing), frozenset(moved))
+    edited = {one for one in moved if _is_edited(ground, one)}
+    return Wishes(changed, withdrawn, frozenset(standing), frozenset(moved), frozenset(edited))
+
+
+def _is_edited(ground: Ground, package: str) -> bool:
+    published, _ = ground.at(ground.heads.branch, package)
+    record = ground.state.packages.get(package)
+    return published is not None and not (record and record.ours and record.ours.rendered == published)
 
 
 def _step(draft: Draft, words: Words, config_seconds: int) -> Step:

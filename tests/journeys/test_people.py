@@ -333,3 +333,17 @@ def test_a_forced_cluster_branch_counts_as_people_left_it(world: World) -> None:
 
     assert after.outcomes["berlin/metrics"] == "declined"
     assert world.head("clusters/berlin") == first
+
+
+def test_a_rollback_below_an_open_draft_lays_the_draft_anew(world: World) -> None:
+    release(world)
+    world.sync()
+    world.merge("berlin", "squash")
+    release(world, "v3", "3.0")
+    world.settle()
+    world.revert("berlin")
+
+    assert world.settle().outcomes["berlin/metrics"] == "drafted"
+    world.merge("berlin", "merge")
+    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert "metrics:3.0" in world.text("clusters/berlin", "metrics/deployment.yaml")

@@ -15,14 +15,10 @@ def step(package: str) -> Step:
     return Step(package, tree(f"{package}-tree"), None, f"{package}: change")
 
 
-def wishes(changed: str = "", withdrawn: str = "", standing: str = "", moved: str = "") -> Wishes:
+def wishes(changed: str = "", withdrawn: str = "", standing: str = "", moved: str = "", edited: str = "") -> Wishes:
     """Wishes by one letter for each package."""
-    return Wishes(
-        {one: step(one) for one in changed},
-        {one: step(one) for one in withdrawn},
-        frozenset(standing),
-        frozenset(moved),
-    )
+    steps = ({one: step(one) for one in packages} for packages in (changed, withdrawn))
+    return Wishes(*steps, *(frozenset(packages) for packages in (standing, moved, edited)))
 
 
 def laid_out(wanted: Wishes, known: DraftBranch | None, more: bool = True) -> Layout:
@@ -48,14 +44,17 @@ def grow(start: str, base: str, packages: str, edited: bool = False, old: str | 
         pytest.param(wishes(withdrawn="a", standing="ab"), OURS, grow("b1", "b1", "b"), id="one-is-withdrawn"),
         pytest.param(wishes(standing="b", moved="a"), OURS, grow("b1", "b1", "b"), id="one-was-published"),
         pytest.param(wishes("b", standing="b", moved="b"), OURS, grow("b1", "b1", "b"), id="changed-where-B-moved"),
-        pytest.param(wishes(standing="ab", moved="a"), OURS, Keep("d"), id="a-hot-fix-below-an-offer"),
-        pytest.param(wishes("c", standing="ab", moved="a"), OURS, grow("d1", "b0", "c"), id="beside-a-hot-fix"),
+        pytest.param(wishes(standing="ab", moved="a", edited="a"), OURS, Keep("d"), id="a-hot-fix-below-an-offer"),
         pytest.param(
-            wishes(withdrawn="b", standing="ab", moved="a"),
+            wishes("c", standing="ab", moved="a", edited="a"), OURS, grow("d1", "b0", "c"), id="beside-a-hot-fix"
+        ),
+        pytest.param(
+            wishes(withdrawn="b", standing="ab", moved="a", edited="a"),
             OURS,
             grow("b0", "b0", "a"),
             id="withdrawn-beside-a-hot-fix",
         ),
+        pytest.param(wishes(standing="ab", moved="a"), OURS, grow("b1", "b1", "ab"), id="rolled-back-below-an-offer"),
         pytest.param(wishes(standing="a"), EDITED, Keep("d"), id="edited-stands"),
         pytest.param(wishes("a", standing="a"), EDITED, grow("d1", "b0", "a", True), id="edited-appended"),
         pytest.param(wishes(withdrawn="a", standing="a"), EDITED, grow("d1", "b0", "a", True), id="edited-taken-out"),
