@@ -201,10 +201,8 @@ def _fetches(world: Path) -> Measure:
 
 
 def _table(sizes: Sizes, cold: list[Measure], warm: list[Measure]) -> str:
-    lines = [
-        f"{sizes.clusters} clusters in {sizes.regions} regions, {sizes.files} files a package, "
-        f"{sizes.repositories} fleet repositories\n"
-    ]
+    whole = f"{sizes.clusters} clusters in {sizes.regions} regions, {sizes.files} files a package"
+    lines = [f"{whole}, {sizes.repositories} fleet repositories\n"]
     lines += ["| pass | seconds | user CPU | system CPU | peak MiB | renders | drafts | refs moved |"]
     lines += ["|---|---:|---:|---:|---:|---:|---:|---:|"]
     for kind, measures in (("process of its own", cold), ("long-lived process", warm)):

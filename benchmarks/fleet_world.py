@@ -58,7 +58,12 @@ def _build_catalog(folder: Path, sizes: Sizes) -> None:
 
 
 def _package(sizes: Sizes) -> dict[str, str]:
-    fixed = {"Kptfile": KPTFILE, "endpoints.yaml": ENDPOINTS, "replacements.yaml": REPLACEMENTS, "service.yaml": SERVICE}
+    fixed = {
+        "Kptfile": KPTFILE,
+        "endpoints.yaml": ENDPOINTS,
+        "replacements.yaml": REPLACEMENTS,
+        "service.yaml": SERVICE,
+    }
     count = sizes.files - len(fixed)
     return fixed | {f"part-{index}.yaml": PART.replace("INDEX", str(index)) for index in range(count)}
 

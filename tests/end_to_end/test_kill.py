@@ -1,0 +1,103 @@
+"""A sync that is killed at any moment leaves nothing behind that the next one does not put right (tenet 3).
+
+RECONCILER_KILLS sets how many moments are tried; each is drawn from its own seed, so that a failure can be repeated.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from benchmarks.fleet_world import Sizes, build_world
+from tests.support.git_env import assert_sound, read_refs
+
+PROJECT = Path(__file__).resolve().parents[2]
+KILLS = int(os.environ.get("RECONCILER_KILLS", "20"))
+CLUSTERS = 50
+SIZES = Sizes(clusters=CLUSTERS, regions=5, files=5, repositories=1)
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("RECONCILER", "GIT_"))} | {
+    "PYTHONPATH": str(PROJECT)
+}
+SYNC = [sys.executable, "-m", "reconciler", "sync", "config", "--fleet", "./fleet-0.git", "--cache", "cache"]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A world with 50 drafts pending, the refs that an undisturbed sync leaves, and how long that took."""
+
+    world: Path
+    refs: dict[str, str]
+    seconds: float
+
+
+def start(world: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(SYNC, cwd=world, env=ENVIRONMENT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def sync(world: Path) -> None:
+    with start(world) as process:
+        out, err = process.communicate(timeout=300)
+
+    assert process.returncode == 0, out + err
+
+
+def observed(world: Path) -> Scene:
+    undisturbed = world.with_name(world.name + "-undisturbed")
+    shutil.copytree(world, undisturbed)
+    began = time.monotonic()
+    sync(undisturbed)
+    seconds = time.monotonic() - began
+    before, after = read_refs(world / "fleet-0.git"), read_refs(undisturbed / "fleet-0.git")
+    drafts = [ref for ref in after if ref.startswith("refs/heads/drafts/") and before.get(ref) != after[ref]]
+    assert len(drafts) == CLUSTERS
+    return Scene(world, after, seconds)
+
+
+@pytest.fixture(scope="module")
+def first_sync(tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    world = tmp_path_factory.mktemp("first") / "world"
+    build_world(world, SIZES)
+    # many small pushes: most moments lie between two of them
+    (world / "reconciler.yaml").write_text("git: {max_refs_per_push: 10}\n")
+    return observed(world)
+
+
+@pytest.fixture(scope="module")
+def later_sync(first_sync: Scene, tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    """Every draft stands, and one change of the set moves all of them."""
+    world = tmp_path_factory.mktemp("later") / "world"
+    shutil.copytree(first_sync.world.with_name("world-undisturbed"), world)
+    spec = world / "config" / "set.yaml"
+    spec.write_text(spec.read_text().replace("namespace: edge", "namespace: rim"))
+    return observed(world)
+
+
+@pytest.mark.parametrize("scene", ["first_sync", "later_sync"])
+@pytest.mark.parametrize("seed", range((KILLS + 1) // 2))
+def test_a_killed_sync_is_made_good_by_the_next(
+    scene: str, seed: int, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    found: Scene = request.getfixturevalue(scene)
+    world = tmp_path / "world"
+    shutil.copytree(found.world, world)
+    moment = random.Random(f"{scene} {seed}").uniform(0, found.seconds)
+    with start(world) as process:
+        try:
+            process.wait(moment)
+        except subprocess.TimeoutExpired:
+            process.kill()
+    left = read_refs(world / "fleet-0.git")
+    done = sum(found.refs[ref] == left.get(ref) for ref in found.refs)
+    print(f"killed after {moment:.2f} s, when {done} of {len(found.refs)} refs stood as they should")
+    sync(world)
+
+    assert read_refs(world / "fleet-0.git") == found.refs
+    assert_sound(world / "fleet-0.git")
