@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from reconciler.daemon.publish import Written
 from reconciler.daemon.publishers import Push
 from reconciler.daemon.reconcile import Publisher, Report, reconcile
+from reconciler.daemon.remotes import Remote
+from reconciler.gitio.verdicts import Outcome as PushOutcome
 from reconciler.krm.findings import Finding
 from reconciler.krm.yaml import parse
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Unchanged
@@ -141,6 +144,24 @@ def _told(outcome: Outcome) -> str:
             return " ".join(codes) or ready["Ready"]
 
 
+class _Interrupted:
+    """A publisher to whose pushes something else comes first."""
+
+    def __init__(self, push: Push, pending: list[Callable[[], object]]) -> None:
+        self._push = push
+        self._pending = pending
+        self.finish = push.finish
+
+    @property
+    def done(self) -> bool:
+        return self._push.done
+
+    def publish(self, remote: Remote, written: Sequence[Written]) -> Mapping[str, PushOutcome]:
+        while self._pending:
+            self._pending.pop()()
+        return self._push.publish(remote, written)
+
+
 class World:
     """Bare repositories and a config folder below `folder`."""
 
@@ -194,10 +215,11 @@ class World:
         before = read_refs(self.fleet)
         return Pass(self._pass(build_keep()), before, read_refs(self.fleet))
 
-    def sync_against(self, meddle: Push) -> Pass:
-        """Run one pass with a publisher of the test's own."""
+    def sync_while(self, meddle: Callable[[], object]) -> Pass:
+        """Run one pass that pushes, and let something else happen once, just before the first push."""
+        push = build_push(self._read_settings())
         before = read_refs(self.fleet)
-        return Pass(self._pass(meddle), before, read_refs(self.fleet))
+        return Pass(self._pass(_Interrupted(push, [meddle])), before, read_refs(self.fleet))
 
     def _pass(self, publisher: Publisher) -> Report:
         parts = build_parts(self._read_settings(), str(self.config))

@@ -1,0 +1,146 @@
+"""Other writers, refusing hosts and sudden ends: the world comes out as if we had been alone."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.git_env import git, read_refs, write_hook
+from tests.support.world import STATE, World, config_map, package, small_world, variant
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return small_world(tmp_path)
+
+
+def released(world: World) -> None:
+    world.release("metrics", "v2", package("metrics", image="2.0"))
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
+
+
+def replica(world: World) -> World:
+    """The same world through another daemon's cache."""
+    return World(world.folder, cache=str(world.folder / "replica"))
+
+
+def test_two_replicas_at_once_come_to_the_same_commits(world: World) -> None:
+    other = replica(world)
+
+    after = world.sync_while(other.sync)
+
+    assert set(after.outcomes.values()) <= {"draft", "drafted"}
+    assert world.sync().is_silent
+    assert other.sync().is_silent
+
+
+def test_a_person_who_edits_the_draft_while_we_push_wins(world: World) -> None:
+    world.sync()
+    released(world)
+
+    after = world.sync_while(lambda: world.commit("drafts/berlin", {"metrics/notes.md": "checked\n"}))
+
+    assert world.text("drafts/berlin", "metrics/notes.md") == "checked\n"
+    assert after.outcomes["berlin/metrics"] == "PackageEdited"
+    assert world.sync().is_silent
+
+
+def test_a_person_who_merges_while_we_push_is_recognised_in_the_same_pass(world: World) -> None:
+    world.sync()
+    released(world)
+
+    world.sync_while(lambda: world.merge("berlin", "squash"))
+
+    after = world.settle()
+    assert after.outcomes["berlin/gateway"] == "published"
+    assert world.record("berlin", "metrics")["revision"] == 1
+    world.merge("berlin", "merge")
+    world.settle()
+    assert "metrics:2.0" in world.text("clusters/berlin", "metrics/deployment.yaml")
+
+
+def test_a_race_lost_at_one_cluster_does_not_stop_the_others(world: World) -> None:
+    world.sync()
+    world.write({f"regions/{one}.yaml": config_map(f"region-{one}", api="new") for one in ("north", "south")})
+
+    after = world.sync_while(lambda: world.commit("drafts/berlin", {"README.md": "ours\n"}))
+
+    assert "api: new" in world.text("drafts/lisbon", "gateway/endpoints.yaml")
+    assert after.moved == {"drafts/berlin", "drafts/lisbon"}
+    assert world.text("drafts/berlin", "README.md") == "ours\n"
+    assert world.sync().is_silent
+
+
+def test_what_a_host_refuses_is_told_and_not_remembered_as_drafted(world: World) -> None:
+    world.sync()
+    released(world)
+    write_hook(world.fleet, "update", 'case "$1" in refs/heads/drafts/berlin) echo no secrets here >&2; exit 1;; esac')
+
+    refused = world.sync()
+
+    assert "PushRefused" in refused.codes
+    assert refused.outcomes["berlin/metrics"] == "PushRefused"
+    assert world.sync().moved == set()
+    (world.fleet / "hooks" / "update").unlink()
+    assert world.sync().outcomes["berlin/metrics"] == "draft"
+    assert world.sync().is_silent
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        pytest.param((), id="before-anything-was-pushed"),
+        pytest.param(("refs/heads/clusters/berlin", "refs/heads/clusters/lisbon"), id="after-the-cluster-branches"),
+        pytest.param(
+            ("refs/heads/clusters/lisbon", "refs/heads/drafts/lisbon", STATE + "lisbon"), id="after-one-cluster"
+        ),
+        pytest.param(("berlin", "lisbon"), id="before-the-status"),
+    ],
+)
+def test_killed_at_any_point_the_next_pass_ends_where_an_unbroken_one_would(
+    world: World, kept: tuple[str, ...]
+) -> None:
+    world.sync()
+    whole = read_refs(world.fleet)
+    for name in whole:
+        if not name.endswith(kept or "nothing"):
+            git(world.fleet, "update-ref", "-d", name)
+
+    replica(world).sync()
+
+    assert read_refs(world.fleet) == whole
+
+
+def test_a_draft_branch_that_somebody_else_made_is_appended_to(world: World) -> None:
+    world.sync()
+    world.merge("berlin", "squash")
+    world.settle()
+    world.set_ref("refs/heads/drafts/berlin", world.head("clusters/berlin"))
+    theirs = world.commit("drafts/berlin", {"README.md": "ours\n"})
+    released(world)
+
+    world.sync()
+
+    assert git(world.fleet, "merge-base", theirs, "drafts/berlin") == theirs
+    assert world.sync().is_silent
+    world.merge("berlin", "merge")
+    world.settle()
+    assert world.text("clusters/berlin", "README.md") == "ours\n"
+    assert "metrics:2.0" in world.text("clusters/berlin", "metrics/deployment.yaml")
+
+
+def test_a_merge_that_makes_the_draft_the_first_parent_is_recognised(world: World) -> None:
+    world.sync()
+    world.merge("berlin", "squash")
+    released(world)
+    world.settle()
+    world.commit("clusters/berlin", {"README.md": "ours\n"})
+    world.settle()
+    draft, branch = world.head("drafts/berlin"), world.head("clusters/berlin")
+    tree = git(world.fleet, "merge-tree", "--write-tree", draft, branch)
+    turned = git(world.fleet, "commit-tree", "-p", draft, "-p", branch, "-m", "turned", tree)
+    world.set_ref("refs/heads/clusters/berlin", turned)
+
+    after = world.settle()
+
+    assert after.outcomes["berlin/metrics"] == "published"
+    assert world.head("drafts/berlin") == ""
