@@ -16,7 +16,7 @@ from reconciler.krm.conditions import Condition, Status
 from reconciler.krm.findings import Finding, Where
 from reconciler.krm.identity import split_api_version
 from reconciler.krm.yaml import Document, YamlFile, emit
-from reconciler.packages.parsing import parse_cached
+from reconciler.packages.parsing import edited_document, parse_cached
 
 KPTFILE = "Kptfile"
 BFS_RENDERING = "kpt.dev/bfs-rendering"
@@ -309,7 +309,7 @@ class Kptfile:
         data = _merged(self.data, changes)
         if data == self.data:
             return self
-        source = self.source.replace(0, self.document.with_data(_in_order(data)))
+        source = self.source.replace(0, edited_document(self.document, _in_order(data)))
         return Kptfile(source, KptfileModel.model_validate(data))
 
 

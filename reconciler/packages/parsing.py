@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -11,6 +11,8 @@ from reconciler.krm.yaml import Document, YamlError, YamlFile, emit, parse
 
 # a pass renders one upstream package for many clusters; room for every distinct file of the packages in flight
 _REMEMBERED_FILES = 2048
+# clusters differ in few files: most edits are the same ones, over and over
+_REMEMBERED_EDITS = 1024
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,24 @@ def parse_json_cached(content: bytes) -> Document | Unparsable:
     except (ValueError, RecursionError) as error:
         return Unparsable(str(error))
     return fresh_document(data)
+
+
+@dataclass(frozen=True)
+class _Edit:
+    document: Document
+    shown: str
+    data: Any = field(compare=False)
+
+
+def edited_document(document: Document, data: Any) -> Document:
+    """Return `document.with_data(data)`; equal edits of equal documents are made once. Raises YamlError."""
+    # unlike ==, the text of plain data tells 1 from 1.0 and True, and one order of keys from another
+    return _edited(_Edit(document, repr(data), data))
+
+
+@lru_cache(maxsize=_REMEMBERED_EDITS)
+def _edited(edit: _Edit) -> Document:
+    return edit.document.with_data(edit.data)
 
 
 def fresh_document(data: Any) -> Document:

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 
 from reconciler.krm.yaml import Document, Path
 from reconciler.packages.kptfile import Profile, field_path
-from reconciler.packages.parsing import fresh_document
+from reconciler.packages.parsing import edited_document, fresh_document
 from reconciler.packages.resource import Described
 
 ResultSeverity = Literal["error", "warning", "info"]
@@ -77,7 +77,7 @@ class Item(Described):
         """The resource as text; comments, order and quoting of what did not change are those of the file."""
         if self.base is None:
             return fresh_document(self.data)
-        return self.base if self.data is self.base.data else self.base.with_data(self.data)
+        return self.base if self.data is self.base.data else edited_document(self.base, self.data)
 
     def copy(self) -> Any:
         """Return the data, free to change."""

@@ -10,7 +10,7 @@ from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding, Severity, Where
 from reconciler.krm.yaml import YamlFile
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
-from reconciler.packages.parsing import json_text, parse_cached
+from reconciler.packages.parsing import edited_document, json_text, parse_cached
 from reconciler.rules.variant import Injected, Mutated
 from reconciler.rules.variants.model import Injector
 from reconciler.rules.variants.points import CONDITION_PREFIX, INJECTED, InjectionPoint, find_points
@@ -137,7 +137,7 @@ def _with_document(content: bytes, point: InjectionPoint, edited: Mapping[str, A
         return json_text(edited, content)
     source = parse_cached(content)
     assert isinstance(source, YamlFile)  # its points could be read
-    return source.replace(point.index, source.documents[point.index].with_data(dict(edited))).to_bytes()
+    return source.replace(point.index, edited_document(source.documents[point.index], dict(edited))).to_bytes()
 
 
 def with_outcomes(kptfile: Kptfile, outcomes: Sequence[Outcome]) -> Kptfile:

@@ -1,0 +1,44 @@
+"""Edits are remembered, and never mistaken for one another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.krm.yaml import parse
+from reconciler.packages.parsing import edited_document
+
+TEXT = "# the site's\na: 1 # one\nb:\n  c: x\n"
+FOUND = {"a": 1, "b": {"c": "x"}}
+
+
+def test_an_edit_of_an_equal_document_is_made_once() -> None:
+    one, other = (parse(TEXT).documents[0] for _ in range(2))
+
+    assert edited_document(one, {**FOUND, "a": 2}) is edited_document(other, {**FOUND, "a": 2})
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        pytest.param({**FOUND, "a": 2}, "a: 2 # one\n", id="an-integer"),
+        pytest.param({**FOUND, "a": 2.0}, "a: 2.0 # one\n", id="a-float-that-equals-it"),
+        pytest.param({**FOUND, "a": True}, "a: true # one\n", id="a-boolean-that-equals-what-stood-there"),
+        pytest.param({**FOUND, "a": "2"}, 'a: "2" # one\n', id="its-text"),
+        pytest.param({**FOUND, "v": 1, "u": 2}, "v: 1\nu: 2\n", id="new-keys-in-one-order"),
+        pytest.param({**FOUND, "u": 2, "v": 1}, "u: 2\nv: 1\n", id="new-keys-in-the-other"),
+    ],
+)
+def test_equal_values_of_other_types_and_orders_are_other_edits(data: dict[str, Any], text: str) -> None:
+    document = parse(TEXT).documents[0]
+
+    assert text in edited_document(document, data).text
+    assert edited_document(document, data).text == document.with_data(data).text
+
+
+def test_a_document_elsewhere_in_its_file_keeps_its_line() -> None:
+    below = parse(f"x: 1\n---\n{TEXT}").documents[1]
+    edited_document(parse(TEXT).documents[0], {**FOUND, "a": 3})
+
+    assert edited_document(below, {**FOUND, "a": 3}).line == below.line
