@@ -6,6 +6,7 @@ what they belong to is unchanged, so that nothing is written when nothing but ti
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +22,7 @@ from reconciler.reporting.sections import items, section
 from reconciler.reporting.summary import SUMMARY, is_well, summary_file
 
 MAX_CHILDREN = 1000
+_TIMES = re.compile(rb'^    lastTransitionTime: "([^"\n]*)"$', re.MULTILINE)
 # the files of a pass are read again by the next one; more of them are worth less than the memory
 _REMEMBERED_FILES = 20_000
 
@@ -57,8 +59,22 @@ class _Standing:
 def _stand(status: ObjectStatus, previous: Mapping[str, bytes], now: str) -> _Standing:
     path = object_path(status.key)
     content = previous.get(path, b"")
+    if unchanged := _unchanged(status, content):
+        return _Standing(path, unchanged, unchanged, content)
     known = _read(content)
     return _Standing(path, _document(status, known, now), known, content)
+
+
+def _unchanged(status: ObjectStatus, content: bytes) -> dict[str, Any] | None:
+    """Return the document when its file says it already, at whatever times; None also when that is not easy to see."""
+    # writing a text and comparing it takes a fraction of reading one
+    times = [time.decode(errors="replace") for time in _TIMES.findall(content)]
+    conditions = upsert(status.conditions)
+    if len(times) != len(conditions):
+        return None
+    timed = [{**one.as_data(), "lastTransitionTime": time} for one, time in zip(conditions, times, strict=True)]
+    document = _whole(status, timed, status.fields)
+    return document if emit(document).encode() == content else None
 
 
 def _children_of_large_sets(plan: FleetPlan, max_children: int) -> Iterator[str]:
@@ -87,12 +103,16 @@ def _makers(document: Mapping[str, Any]) -> set[tuple[str, str, str]]:
 
 def _document(status: ObjectStatus, before: Mapping[str, Any], now: str) -> dict[str, Any]:
     known = section(before, "status")
+    return _whole(status, _conditions(status.conditions, known, now), _fields(status.fields, known))
+
+
+def _whole(status: ObjectStatus, conditions: list[dict[str, str]], fields: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "apiVersion": status.api_version,
         "kind": status.key.kind,
         "metadata": _metadata(status),
         **({"spec": status.spec} if status.spec is not None else {}),
-        "status": {"conditions": _conditions(status.conditions, known, now), **_fields(status.fields, known)},
+        "status": {"conditions": conditions, **fields},
     }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from functools import lru_cache
 from typing import Any
 
 from reconciler.krm.yaml.error import YamlError
@@ -35,6 +36,8 @@ _MARKER = re.compile(r"(?:---|\.\.\.)")
 # in single quotes and block scalars: anything printable on one line, and tabs
 _PRINTABLE = re.compile(rf"[\t{_VISIBLE}]*\Z")
 _ESCAPED = re.compile('[\x00-\x1f"\\\\\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]')
+# keys, kinds and names come again in every document
+_REMEMBERED_TEXTS = 8_192
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
@@ -43,6 +46,7 @@ def is_ambiguous(text: str) -> bool:
     return bool(_WORD.match(text) or _NUMBER.match(text) or _DATE.match(text))
 
 
+@lru_cache(maxsize=_REMEMBERED_TEXTS)
 def is_plain(text: str, *, flow: bool) -> bool:
     """Tell whether `text` can stand without quotes and be read as that very string."""
     if not _PLAIN_START.match(text) or _NOT_PLAIN.search(text) or is_ambiguous(text):
