@@ -308,12 +308,12 @@ class _Desk:
         return self._render(variant, files, earlier)
 
     def upstream_files(self, upstream: Upstream) -> FileTree:
-        """Return an upstream package's files, and remember them for the state that will name them."""
-        if upstream.tree not in self.sources_read:
-            remote = self._remotes.get(upstream.url)
-            assert remote is not None
-            self.sources_read[upstream.tree] = remote.files(upstream.tree)
-        return self.sources_read[upstream.tree]
+        """Return an upstream package's files, and remember them for the state that will name them by their tree."""
+        remote = self._remotes.get(upstream.url)
+        assert remote is not None
+        files = remote.files(upstream.tree)
+        self.sources_read[files.id] = files
+        return files
 
     def lock_tree(self, files: FileTree) -> TreeId | None:
         """Return the upstream tree that a Kptfile's lock names."""

@@ -140,8 +140,7 @@ def _render(question: Question, moved: tuple[str, ...], sources: Sources, render
     source = _source(question, record, sources)
     if isinstance(source, Blocked):
         return source
-    merged, files = source
-    rendered = render(variant, files, _earlier(record, sources))
+    rendered = render(variant, source.files, _earlier(record, sources))
     trace = {**rendered.trace, **variant.facts}
     if errors(rendered.findings):
         return failed(question, rendered.findings, trace)
@@ -158,20 +157,32 @@ def _render(question: Question, moved: tuple[str, ...], sources: Sources, render
         return _stuck(question, trace)
     before = seen.drafted or seen.published
     return Draft(
-        variant, rendered, record, seen, variant.upstream.tree, merged, _task(question),
+        variant, rendered, record, seen, source.base, source.merged, _task(question, source.base),
         sources.standing(before) if before else FileTree(), _causes(question, moved),
     )  # fmt: skip
 
 
-def _source(question: Question, record: PackageRecord, sources: Sources) -> tuple[TreeId, FileTree] | Blocked:
+@dataclass(frozen=True)
+class _Source:
+    """What a render starts from: the source as it came, and what enters the pipeline.
+
+    Trees are those of the regular files: a link in an upstream package is in no tree of ours (design 10.18).
+    """
+
+    base: TreeId
+    merged: TreeId
+    files: FileTree
+
+
+def _source(question: Question, record: PackageRecord, sources: Sources) -> _Source | Blocked:
     """Return the source with people's edits in it, as far as that needs no merge (git.md 3, whose is what)."""
-    wanted, last = question.variant.upstream.tree, record.put or record.ours
+    came, last = sources.upstream(question.variant.upstream), record.put or record.ours
     if last is None and question.seen.published:
-        return _adopted(question, question.seen.published, sources)
+        return _adopted(question, question.seen.published, came.id, sources)
     if last is None or last.merged == last.base:
-        return wanted, sources.upstream(question.variant.upstream)
-    if last.base == wanted:
-        return last.merged, sources.standing(last.merged)
+        return _Source(came.id, came.id, came)
+    if last.base == came.id:
+        return _Source(came.id, last.merged, sources.standing(last.merged))
     return _merge_needed(question)
 
 
@@ -180,10 +191,11 @@ def _earlier(record: PackageRecord, sources: Sources) -> Earlier | None:
     return Earlier(sources.standing(last.rendered), sources.standing(last.base)) if last else None
 
 
-def _adopted(question: Question, published: TreeId, sources: Sources) -> tuple[TreeId, FileTree] | Blocked:
+def _adopted(question: Question, published: TreeId, base: TreeId, sources: Sources) -> _Source | Blocked:
     """A package that people made is taken over as it is while it stands at the upstream that is wanted."""
     files = sources.standing(published)
-    return (published, files) if sources.lock_tree(files) == question.variant.upstream.tree else _merge_needed(question)
+    at_wanted = sources.lock_tree(files) == question.variant.upstream.tree
+    return _Source(base, published, files) if at_wanted else _merge_needed(question)
 
 
 def _merge_needed(question: Question) -> Blocked:
@@ -262,22 +274,22 @@ def _finding(question: Question, code: str, message: str) -> Finding:
     return Finding(code, message, Where(object=str(question.variant.owner.key)))
 
 
-def _task(question: Question) -> str:
+def _task(question: Question, base: TreeId) -> str:
     """Return porch 15.3's word for what the commit does; the status file has it, so no trace may decide it."""
     record, seen = question.mine, question.seen
     if record is None or not record.owned:
         return "adopt" if seen.published else "clone"
     if seen.published is None and seen.drafted is None:
         return "clone"
-    if _same_upstream(question, record):
+    if _same_upstream(question, record, base):
         return "mutate" if seen.drafted else "edit"
     return "update" if seen.drafted else "upgrade"
 
 
-def _same_upstream(question: Question, record: PackageRecord) -> bool:
-    upstream, last = question.variant.upstream, record.put or record.ours
+def _same_upstream(question: Question, record: PackageRecord, base: TreeId) -> bool:
+    last, known = record.put or record.ours, record.outcome.get("upstream", {})
     # while a package is blocked, state hears of newer upstreams than the last offer was made from
-    return _is_same(upstream, record.outcome.get("upstream", {})) and (last is None or last.base == upstream.tree)
+    return _is_same(question.variant.upstream, known) and (last is None or last.base == base)
 
 
 def _is_same(upstream: Upstream, known: Mapping[str, Any]) -> bool:

@@ -80,10 +80,11 @@ def _offer(
     except (KeyError, TypeError, AttributeError):
         # the file is open to everybody's edits: what makes no sense is as good as none
         return None
-    if not stands or upstream.repo != variant.upstream.repo or sources.lock_tree(sources.standing(tree)) != base:
+    if not stands or upstream.repo != variant.upstream.repo:
         return None
-    # state will name the source from now on: it must have been read in this pass
-    sources.upstream(upstream)
+    # only what the lock leads to is read, and state may name only a source that was read
+    if sources.lock_tree(sources.standing(tree)) != upstream.tree or sources.upstream(upstream).id != base:
+        return None
     return Offer(tree, blob, base, base, base, review, None if tree == published else published)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from reconciler.krm.conditions import Condition, upsert
 from reconciler.krm.findings import Finding, Severity, Where, errors
+from reconciler.krm.names import tree_path_fault
 from reconciler.packages.clone import UpstreamAt, clone
 from reconciler.packages.context import ensure_context
 from reconciler.packages.kptfile import KPTFILE, Kptfile, Profile, read_kptfile
@@ -32,7 +33,8 @@ def render(
 ) -> Rendered:
     """Return the package: cloned, in its context, mutated, and run through its functions.
 
-    `earlier` is the variant's last output (design 10.7). Error findings mean that the files must not be used. A
+    `earlier` is the variant's last output (design 10.7). Error findings mean that the files must not be used, as
+    when the upstream, or a function, has a path that no tree of ours may hold (design 8, path traversal). A
     function that fails or cannot run here leaves the package as it was before its pipeline, gated by
     `Rendered=False` (design 10.19).
     """
@@ -45,11 +47,19 @@ def render(
     if errors(found):
         return Rendered(mutated.files, findings=found, trace=view.trace)
     result = run_pipeline(mutated.files, profile=engine.profile)
+    if faults := _path_faults(variant, result.files):
+        return Rendered(result.files, findings=(*found, *faults), trace=view.trace)
     conditions, gates = _conditions(result)
     return Rendered(
         result.files, conditions, gates, mutated.injected, tuple(step.as_data() for step in result.steps),
         (*found, *_pipeline_findings(variant, result)), view.trace,
     )  # fmt: skip
+
+
+def _path_faults(variant: Variant, files: FileTree) -> tuple[Finding, ...]:
+    where = Where(object=str(variant.owner.key))
+    faults = filter(None, map(tree_path_fault, files))
+    return tuple(Finding("PathRefused", f"{variant.place}: {fault}", where) for fault in faults)
 
 
 def _cloned(variant: Variant, source: FileTree, engine: Engine) -> tuple[FileTree, tuple[Finding, ...]]:

@@ -12,7 +12,7 @@ from reconciler.planning.state import Offer, PackageRecord, Seen
 from reconciler.rules.variant import Earlier, Upstream, Variant
 from reconciler.snapshot.catalog import Catalog, read_catalog
 from reconciler.snapshot.files import File, FileTree
-from reconciler.snapshot.objects import EMPTY_TREE, TreeId
+from reconciler.snapshot.objects import TreeId
 from tests.unit.planning.values import offer, owner, record, tree, upstream, variant, with_upstream
 
 CATALOG: Catalog = read_catalog(FileTree(), {})
@@ -22,9 +22,16 @@ REVIEW = Rendered(OUTPUT).review
 UP_NOW = {**upstream().as_data(), "seconds": 0}
 
 
+def content(name: str) -> FileTree:
+    return FileTree({"name": File(name.encode())})
+
+
+UP1 = content("up1").id
+
+
 @dataclass
 class Kitchen:
-    """Sources and renderer in one: every tree has an empty content, every render gives the same output."""
+    """Sources and renderer in one: a tree's files are one file that names it, every render gives the same output."""
 
     output: FileTree = OUTPUT
     findings: tuple[Finding, ...] = ()
@@ -34,11 +41,11 @@ class Kitchen:
 
     def upstream(self, upstream: Upstream) -> FileTree:
         self.sources.append(upstream.tree)
-        return FileTree()
+        return content(upstream.tree)
 
     def standing(self, tree: TreeId) -> FileTree:
         self.sources.append(tree)
-        return FileTree()
+        return content(tree)
 
     def lock_tree(self, files: FileTree) -> TreeId | None:
         return tree(self.locks)
@@ -50,7 +57,7 @@ class Kitchen:
 
 def made(name: str = "", **fields: object) -> Offer:
     """The offer of today's output, or of another."""
-    return replace(offer(name or OUTPUT.id), review=REVIEW, **fields)
+    return replace(offer(name or OUTPUT.id, base=UP1), review=REVIEW, **fields)
 
 
 def known(**fields: object) -> PackageRecord:
@@ -119,7 +126,7 @@ ELSE = tree("people's")
             stale(ours=replace(OLD, merged=tree("m"))), Seen(tree("old")), "draft edit", id="edits-on-this-upstream"
         ),
         pytest.param(
-            stale(ours=replace(OLD, base=tree("up0"), merged=tree("m"))),
+            stale(ours=replace(OLD, base=content("up0").id, merged=tree("m"))),
             Seen(tree("old")),
             "MergeNeeded",
             id="edits-on-another-upstream",
@@ -202,7 +209,7 @@ def test_adoption_takes_what_stands_as_the_source(locked: str, expected: str) ->
     outcome = decide(willing, CATALOG, kitchen, kitchen.render)
 
     assert told(outcome) == expected
-    assert kitchen.sources[0] == ELSE
+    assert ELSE in kitchen.sources
     assert kitchen.earlier == ([None] if expected == "draft adopt" else [])
 
 
@@ -261,5 +268,12 @@ def test_a_draft_shows_what_it_replaces() -> None:
     outcome, kitchen = asked(stale(ours=OLD, put=OLD), Seen(tree("old"), tree("old")))
 
     assert isinstance(outcome, Draft)
-    assert outcome.before.id == EMPTY_TREE
+    assert outcome.before == content("old")
     assert kitchen.sources[-1] == "old"
+
+
+def test_an_offer_names_the_tree_of_the_files_that_were_read() -> None:
+    outcome, _ = asked(None, Seen())
+
+    assert isinstance(outcome, Draft)
+    assert (outcome.base, outcome.merged) == (UP1, UP1)
