@@ -149,17 +149,22 @@ def _render(question: Question, moved: tuple[str, ...], sources: Sources, render
     )
     if unchanged := _compare(question, record, rendered.findings, rendered=True):
         return unchanged
-    if seen.frozen:
-        return _waiting(question, trace)
-    if edited := edited_places(record, seen):
-        return _edited(question, edited, trace)
-    if seen.stuck:
-        return _stuck(question, trace)
+    if blocked := _unwritable(question, record, trace):
+        return blocked
     before = seen.drafted or seen.published
     return Draft(
         variant, rendered, record, seen, source.base, source.merged, _task(question, source.base),
         sources.standing(before) if before else FileTree(), _causes(question, moved),
     )  # fmt: skip
+
+
+def _unwritable(question: Question, record: PackageRecord, trace: Trace) -> Blocked | None:
+    """Return why the draft may not be written now, though its content would differ."""
+    if question.seen.frozen:
+        return _waiting(question, trace)
+    if edited := edited_places(record, question.seen):
+        return _edited(question, edited, trace)
+    return _stuck(question, trace) if question.seen.stuck else None
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def drafts_and_status(world: World) -> dict[str, str]:
     return {name: commit for name, commit in read_refs(world.fleet).items() if not name.startswith(STATE)}
 
 
-@settings(FEW, max_examples=10)
+@settings(FEW, max_examples=5)
 @given(WANTED, VALUES, WANTED, VALUES)
 def test_the_second_pass_is_silent(
     wanted: dict[str, str], regions: dict[str, str], later: dict[str, str], later_regions: dict[str, str]
@@ -73,7 +73,7 @@ def forget_traces(world: World, cluster: str) -> None:
     commit_files(world.fleet, ref, forgotten)
 
 
-@settings(FEW, max_examples=6)
+@settings(FEW, max_examples=4)
 @given(WANTED, VALUES, WANTED, VALUES)
 def test_an_incremental_pass_equals_a_full_one(
     wanted: dict[str, str], regions: dict[str, str], later: dict[str, str], later_regions: dict[str, str]
@@ -156,7 +156,7 @@ def test_equal_worlds_give_equal_commits_whatever_the_hash_seed(tmp_path: Path) 
 @pytest.mark.parametrize("seed", [pytest.param(seed, id=f"walk-{seed}") for seed in range(3)])
 def test_whatever_people_do_nothing_of_theirs_is_lost_and_passes_settle(tmp_path: Path, seed: int) -> None:
     walk = Walk(small_world(tmp_path), random.Random(seed))
-    for _ in range(14):
+    for _ in range(10):
         walk.step()
         before = walk.world.head("clusters/berlin")
         walk.world.settle()
