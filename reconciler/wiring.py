@@ -26,9 +26,9 @@ from reconciler.krm.yaml import YamlLimits
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.planning.decide import Render
 from reconciler.planning.destination import Destination
+from reconciler.planning.drafts import Words
 from reconciler.planning.fleet import FleetPlan
 from reconciler.planning.outcome import Draft, Rendered
-from reconciler.planning.drafts import Words
 from reconciler.planning.render import Engine, render
 from reconciler.planning.state import DestinationState
 from reconciler.reporting.changes import compare
@@ -45,6 +45,8 @@ from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
 
 Progress = Callable[[str, int, int], None]
+# addresses by (namespace, name), the Repositories that have one, and what is wrong with the others
+_Usable = tuple[Mapping[tuple[str, str], str], Repositories, Sequence[Finding]]
 _FIRST_REST_SECONDS = 5.0
 
 
@@ -144,6 +146,7 @@ class _Builder:
         self._options = git_options(settings)
         self._cache = Path(settings.cache).expanduser()
         self._memory: ParseMemory = {}
+        self._last: tuple[Catalog, _Usable] | None = None
         self._limits = YamlLimits(
             file_bytes=settings.limits.file_bytes,
             depth=settings.limits.yaml_depth,
@@ -191,7 +194,13 @@ class _Builder:
     def _resolve(self, text: str) -> str:
         return resolve_repository(text, self._source, self._options).connect
 
-    def _usable(self, catalog: Catalog) -> tuple[dict[tuple[str, str], str], Repositories, list[Finding]]:
+    def _usable(self, catalog: Catalog) -> _Usable:
+        # the same for all questions of a pass; a catalog never changes
+        if self._last is None or self._last[0] is not catalog:
+            self._last = (catalog, self._find_usable(catalog))
+        return self._last[1]
+
+    def _find_usable(self, catalog: Catalog) -> _Usable:
         repositories, findings = read_repositories(catalog)
         urls: dict[tuple[str, str], str] = {}
         refused = []
