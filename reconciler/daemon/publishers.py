@@ -10,6 +10,7 @@ import structlog
 
 from reconciler.daemon.publish import HEADS, Written, describe, push_all
 from reconciler.daemon.remotes import Remote, Remotes
+from reconciler.gitio.names import is_path
 from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, PushUnit, RefUpdate, Refused
 from reconciler.gitio.writer import Drop, NewCommit, Put
 from reconciler.planning.branches import End, Grow
@@ -178,6 +179,10 @@ def _draft_heads(one: Written) -> Iterator[tuple[str, CommitId]]:
 
 def _write_files(folder: Path, files: FileTree) -> None:
     for path, file in files.items():
+        if not is_path(path):
+            # the rest of the branch is other people's, and may hold what leads out of the folder
+            log.warning("file_not_written", folder=folder.name, path=path)
+            continue
         _write(folder / path, file.data)
         if file.executable:
             (folder / path).chmod(0o755)

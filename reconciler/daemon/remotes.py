@@ -32,6 +32,7 @@ class Remote:
         self._states: dict[CommitId, DestinationState] = {}
         # equal trees are equal packages: an upstream that fans out to a fleet is read once
         self.files = lru_cache(REMEMBERED_TREES)(self._files)
+        self.skipped = lru_cache(REMEMBERED_TREES)(self._skipped)
 
     @property
     def refs(self) -> Mapping[str, CommitId]:
@@ -110,6 +111,10 @@ class Remote:
             found |= {path: blob for path, _, blob in self._reader.walk(TreeId(packages), "packages/")}
         contents = self._reader.blobs(found.values())
         return {path: contents[blob] for path, blob in found.items()}
+
+    def _skipped(self, tree: TreeId) -> tuple[str, ...]:
+        """Return the paths of the links and submodules of a tree, which no package of ours gets (design 10.18)."""
+        return tuple(sorted(path for path, mode, _ in self._reader.walk(tree) if mode not in {FILE, EXECUTABLE}))
 
     def _files(self, tree: TreeId) -> FileTree:
         """Return the regular files of a tree; links and submodules are left out (design 10.18)."""

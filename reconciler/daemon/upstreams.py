@@ -45,7 +45,10 @@ class RemoteRefs:
         """Return a package's directory at a commit."""
         path = f"{directory}/{package}" if directory else package
         tree = self._remote.tree_at(commit, path)
-        return FoundPackage(tree, self._remote.blob_at(commit, f"{path}/{KPTFILE}") is not None) if tree else None
+        if tree is None:
+            return None
+        has_kptfile = self._remote.blob_at(commit, f"{path}/{KPTFILE}") is not None
+        return FoundPackage(tree, self._remote.skipped(tree), has_kptfile)
 
     def file(self, commit: CommitId, path: str) -> bytes | None:
         """Return a file's content."""

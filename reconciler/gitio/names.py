@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from reconciler.krm.names import tree_path_fault
+
 _ID = re.compile(r"[0-9a-f]{40}\Z")
 _FORBIDDEN_IN_REFS = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//")
-_IGNORED_ON_MACOS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 _LONGEST_REF = 240  # finding 19: above about 245 bytes a segment's lock file has too long a name
 
 
@@ -45,16 +46,7 @@ def check_id(text: str) -> str:
 
 def is_path(path: str) -> bool:
     """Tell whether `path` may stand in a tree that we write: relative, no dot segments, nothing that is `.git`."""
-    return "\0" not in path and all(
-        segment not in {"", ".", ".."} and not _is_dot_git(segment) for segment in path.split("/")
-    )
-
-
-def _is_dot_git(segment: str) -> bool:
-    # also what Windows and macOS file systems take for it; hosts with receive.fsckObjects refuse these
-    seen = _IGNORED_ON_MACOS.sub("", segment).lower()
-    parts = (part.partition(":")[0].rstrip(" .") for part in seen.split("\\"))
-    return any(part in {".git", "git~1"} for part in parts)
+    return tree_path_fault(path) is None
 
 
 def check_path(path: str) -> str:

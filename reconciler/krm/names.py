@@ -18,6 +18,7 @@ _DNS_SUBDOMAIN = re.compile(rf"{_DNS_LABEL.pattern}(\.{_DNS_LABEL.pattern})*")
 _QUALIFIED_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _WORKSPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _QUALIFIED = 'letters, digits, "-", "_" and ".", and start and end with a letter or digit'
+_IGNORED_ON_MACOS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 _NOT_IN_A_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{")
 
 
@@ -92,3 +93,20 @@ def _ref_segment_fault(segment: str) -> str | None:
     if len(segment.encode()) > REF_SEGMENT_BYTES:
         return f'"{segment}" must have at most {REF_SEGMENT_BYTES} bytes'
     return None
+
+
+def tree_path_fault(path: str) -> str | None:
+    """Why `path` may not stand in a Git tree that we write, or None: it is relative, and leads nowhere else."""
+    segments = path.split("/")
+    if "\0" in path or any(segment in {"", ".", ".."} for segment in segments):
+        return f'"{path}" must be relative, without empty and dot segments'
+    if any(map(_is_dot_git, segments)):
+        return f'"{path}" must not lead into a .git'
+    return None
+
+
+def _is_dot_git(segment: str) -> bool:
+    # also what Windows and macOS file systems take for it; hosts with receive.fsckObjects refuse these
+    seen = _IGNORED_ON_MACOS.sub("", segment).lower()
+    parts = (part.partition(":")[0].rstrip(" .") for part in seen.split("\\"))
+    return any(part in {".git", "git~1"} for part in parts)

@@ -65,8 +65,9 @@ def recognise(
 
     For each first-parent commit that touches a package: a tree or a status blob that newly equals an offer's
     publishes that offer; a package gone whole has nothing of ours any more; anything else is a person's edit.
+    A branch that does not exist was not seen, whatever it would be created at.
     """
-    if heads.branch is None or heads.branch == state.seen:
+    if heads.branch is None or heads.absent or heads.branch == state.seen:
         return state
     commits = repository.first_parents(state.seen, heads.branch) if state.seen else None
     start = state.seen if commits is not None else None

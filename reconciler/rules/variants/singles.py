@@ -15,6 +15,8 @@ from reconciler.rules.variants.surroundings import Surroundings, Unreachable, Up
 from reconciler.rules.variants.upstream import Resolved, Unresolved
 from reconciler.snapshot.catalog import ConfigObject
 
+_NAMED = 5
+
 
 def result_of_variant(one: ConfigObject, around: Surroundings, upstreams: Upstreams) -> RoomResult:
     """Return the variant that a hand-written PackageVariant asks for, or why it stalls."""
@@ -64,11 +66,19 @@ def _variant(owner: Owner, spec: PackageVariantSpec, where: Where, found: Resolv
         "repository": digest({"deployment": deployment}),
         "engine": around.engine,
     }
-    warnings = tuple(Finding("UpstreamWarning", text, where, Severity.WARNING) for text in found.warnings)
     return Variant(
         owner, place, upstream, mutation_of(spec, key.name, key.namespace), facts,
-        deployment, spec.adoption_policy, spec.deletion_policy, spec.labels, spec.annotations, warnings,
+        deployment, spec.adoption_policy, spec.deletion_policy, spec.labels, spec.annotations, _warnings(found, where),
     )  # fmt: skip
+
+
+def _warnings(found: Resolved, where: Where) -> tuple[Finding, ...]:
+    texts = [("UpstreamWarning", text) for text in found.warnings]
+    if found.skipped:
+        more = ", …" if len(found.skipped) > _NAMED else ""
+        paths = ", ".join(found.skipped[:_NAMED]) + more
+        texts.append(("LinkSkipped", f"links and submodules of {found.package} are not copied: {paths}"))
+    return tuple(Finding(code, text, where, Severity.WARNING) for code, text in texts)
 
 
 def _place(owner: Owner, spec: PackageVariantSpec) -> Place:

@@ -17,10 +17,11 @@ _NUMBERED = re.compile(r"v([1-9][0-9]*)")
 
 
 class FoundPackage(NamedTuple):
-    """The directory of a package at a commit."""
+    """The directory of a package at a commit; `skipped` are its links and submodules, which are not copied."""
 
     tree: TreeId
-    has_kptfile: bool
+    skipped: tuple[str, ...] = ()
+    has_kptfile: bool = True
 
 
 class UpstreamRefs(Protocol):
@@ -65,7 +66,7 @@ class Resolved:
     """The revision that an upstream means today. `directory` is the package's path from the root.
 
     `ref` is what the lock will say: a tag's name or a branch's. `number` is N of a tag `vN`, else -1.
-    `warnings` are texts for the log and the status.
+    `warnings` are texts for the log and the status. `skipped` are paths in the package that are not copied.
     """
 
     repository: str
@@ -77,6 +78,7 @@ class Resolved:
     floating: bool
     directory: str
     warnings: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
 
     @property
     def suffix(self) -> str:
@@ -114,7 +116,7 @@ def resolve(upstream: Upstream, repository: UpstreamRepository, refs: UpstreamRe
     directory = _below(repository.directory, upstream.package)
     return Resolved(
         repository.name, upstream.package, ref.name, ref.number, ref.commit, package.tree, ref.floating, directory,
-        ref.warnings,
+        ref.warnings, package.skipped,
     )  # fmt: skip
 
 

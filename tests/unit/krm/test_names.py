@@ -17,6 +17,7 @@ from reconciler.krm.names import (
     label_value_fault,
     package_path_fault,
     ref_name_fault,
+    tree_path_fault,
     workspace_fault,
 )
 
@@ -94,3 +95,20 @@ def test_git_takes_every_ref_name_we_take(name: str) -> None:
         taken = subprocess.run(["git", "check-ref-format", f"refs/heads/{name}"], check=False)
 
         assert taken.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        pytest.param("a/b.yaml", "", id="plain"),
+        pytest.param("a/.gitignore", "", id="begins-like-dot-git"),
+        pytest.param("a/../b", "dot segments", id="upwards"),
+        pytest.param("/a", "dot segments", id="absolute"),
+        pytest.param("a/.Git/config", "into a .git", id="dot-git"),
+    ],
+)
+def test_tree_path_fault(path: str, why: str) -> None:
+    fault = tree_path_fault(path)
+
+    assert (fault is None) == (why == "")
+    assert why in (fault or "")

@@ -154,3 +154,11 @@ def test_a_declined_tree_stands_once_however_often_it_is_declined() -> None:
     )
 
     assert after.packages["gw"].declined == ("v0", "v2")
+
+
+def test_a_branch_that_does_not_exist_is_not_seen() -> None:
+    """Else a new cluster whose packages are all blocked would count as one whose branch is gone."""
+    before = state(seen=None)
+    after = recognise(before, destination(), Heads(commit("root"), absent=True), Tables({}, [], {}))
+
+    assert after == before

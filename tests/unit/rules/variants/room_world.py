@@ -49,6 +49,7 @@ class Refs:
     commits: Mapping[str, str]
     files: Mapping[str, bytes]
     packages: frozenset[str] = frozenset({"gateway"})
+    skipped: tuple[str, ...] = ()
 
     def tag(self, name: str) -> CommitId | None:
         return CommitId(self.commits[name]) if name in self.commits else None
@@ -60,7 +61,7 @@ class Refs:
         return [name for name in self.commits if name.startswith(prefix)]
 
     def package(self, commit: CommitId, directory: str, package: str) -> FoundPackage | None:
-        return FoundPackage(TreeId(f"{commit}:{package}"), True) if package in self.packages else None
+        return FoundPackage(TreeId(f"{commit}:{package}"), self.skipped) if package in self.packages else None
 
     def file(self, commit: CommitId, path: str) -> bytes | None:
         return self.files.get(path)
@@ -72,12 +73,13 @@ class World:
 
     files: Mapping[str, bytes] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
+    skipped: tuple[str, ...] = ()
 
     def refs(self, repository: Repository) -> Refs | str:
         self.asked.append(repository.key.name)
         if repository.key.name == "away":
             return "Repository away cannot be read: no route to host"
-        return Refs(TAGS, {"packages/gateway/Kptfile": KPTFILE, **self.files})
+        return Refs(TAGS, {"packages/gateway/Kptfile": KPTFILE, **self.files}, skipped=self.skipped)
 
     def url(self, repository: Repository) -> str:
         return f"remote of {repository.key.name}"

@@ -259,6 +259,21 @@ def test_a_warning_of_the_upstream_is_the_variants() -> None:
     assert [(one.code, one.severity) for one in found.findings] == [("UpstreamWarning", Severity.WARNING)]
 
 
+@pytest.mark.parametrize(
+    ("skipped", "told"),
+    [
+        pytest.param(("a", "b/c"), "a, b/c", id="few"),
+        pytest.param(tuple("abcdefg"), "a, b, c, d, e, …", id="many"),
+    ],
+)
+def test_what_is_not_copied_is_told(skipped: tuple[str, ...], told: str) -> None:
+    (found,) = room(variant("gw"), world=World(skipped=skipped)).variants
+
+    (finding,) = found.findings
+    assert (finding.code, finding.severity) == ("LinkSkipped", Severity.WARNING)
+    assert finding.message == f"links and submodules of gateway are not copied: {told}"
+
+
 def test_an_upstream_is_asked_for_once() -> None:
     world = World()
 

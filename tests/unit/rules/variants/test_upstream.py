@@ -41,7 +41,7 @@ class Refs:
 
     def package(self, commit: CommitId, directory: str, package: str) -> FoundPackage | None:
         path = f"{directory}/{package}" if directory else package
-        return FoundPackage(TreeId(f"{commit}:{path}"), path not in self.without_kptfile)
+        return FoundPackage(TreeId(f"{commit}:{path}"), (), path not in self.without_kptfile)
 
     def file(self, commit: CommitId, path: str) -> bytes | None:
         return self.files.get(f"{commit}:{path}")
