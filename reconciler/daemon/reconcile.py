@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import Protocol
 
 import structlog
@@ -18,7 +19,7 @@ from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.claims import Claims
 from reconciler.planning.decide import VALID, Render
-from reconciler.planning.destination import Destination, conflicts, draft_branch
+from reconciler.planning.destination import STATUS_FOLDER, Destination, conflicts, draft_branch
 from reconciler.planning.drafts import Writer
 from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.outcome import Blocked, Draft, Rendered, Unchanged
@@ -33,6 +34,8 @@ from reconciler.snapshot.objects import CommitId, TreeId
 log = structlog.get_logger("reconciler")
 MOST_TRIES = 5
 HEADS = "refs/heads/"
+# destinations whose state is read in one go: their trees have to fit among those that a reader remembers
+_READ_AHEAD = 500
 
 
 class ConfigSource(Protocol):
@@ -325,11 +328,37 @@ def read_states(
 ) -> dict[Destination, DestinationState | Finding]:
     """Return what is remembered of each destination, or why it must be left alone; those never seen are absent."""
     found: dict[Destination, DestinationState | Finding] = {}
-    for destination in destinations:
-        remote = remotes.get(destination.url)
-        if remote is not None and (state := _read_state(destination, remote, state_ref)):
-            found[destination] = state
+    waiting = iter(destinations)
+    while group := tuple(islice(waiting, _READ_AHEAD)):
+        near = [(one, remote) for one in group if (remote := remotes.get(one.url))]
+        for remote, mine in _by_remote(near):
+            remote.read_states_ahead(_heads(remote, (state_ref.format(repository=one.name) for one in mine)))
+        states = {one: state for one, remote in near if (state := _read_state(one, remote, state_ref))}
+        for remote, mine in _by_remote(near):
+            remote.read_ahead(_heads(remote, _branches(mine, states)), STATUS_FOLDER)
+        found |= states
     return found
+
+
+def _by_remote(near: Iterable[tuple[Destination, Remote]]) -> Iterable[tuple[Remote, list[Destination]]]:
+    groups: dict[Remote, list[Destination]] = {}
+    for destination, remote in near:
+        groups.setdefault(remote, []).append(destination)
+    return groups.items()
+
+
+def _heads(remote: Remote, refs: Iterable[str]) -> list[CommitId]:
+    known = remote.refs
+    return [known[ref] for ref in refs if ref in known]
+
+
+def _branches(
+    destinations: Iterable[Destination], states: Mapping[Destination, DestinationState | Finding]
+) -> Iterator[str]:
+    for destination in destinations:
+        yield HEADS + destination.branch
+        state = states.get(destination)
+        yield from (HEADS + name for name in (state.drafts if isinstance(state, DestinationState) else ()))
 
 
 def _read_state(destination: Destination, remote: Remote, state_ref: str) -> DestinationState | Finding | None:

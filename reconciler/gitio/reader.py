@@ -8,7 +8,7 @@ import select
 import subprocess
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -81,6 +81,7 @@ class ObjectReader:
         self._running = ExitStack()
         self._pipe: _Pipe | None = None
         self._trees: OrderedDict[TreeId, tuple[TreeEntry, ...]] = OrderedDict()
+        self._ahead: dict[str, tuple[bytes, bytes]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -94,6 +95,19 @@ class ObjectReader:
         """End the process; the reader starts another one when used again."""
         self._pipe = None
         self._running.close()
+
+    def read_ahead(self, ids: Iterable[ObjectId]) -> None:
+        """Read objects in one go that will be asked for one by one: each answer is kept for one question.
+
+        What is missing or too large is left to that question. Raises TimedOutError, MirrorCorruptError.
+        """
+        wanted = [one for one in dict.fromkeys(ids) if one not in self._ahead]
+        for start in range(0, len(wanted), _IN_FLIGHT):
+            batch = wanted[start : start + _IN_FLIGHT]
+            self._ask(batch)
+            for one in batch:
+                with suppress(ObjectMissingError, TooLargeError):
+                    self._ahead[one] = self._any_answer(one)
 
     def commit(self, commit: CommitId) -> Commit:
         """Return the commit of this id."""
@@ -131,8 +145,9 @@ class ObjectReader:
 
     def blobs(self, ids: Iterable[BlobId]) -> dict[BlobId, bytes]:
         """Return many files' bytes by id, asked for in one go."""
-        wanted = list(dict.fromkeys(ids))
-        found: dict[BlobId, bytes] = {}
+        asked = list(dict.fromkeys(ids))
+        found = {one: self._ahead.pop(one)[1] for one in asked if self._ahead.get(one, (b"",))[0] == b"blob"}
+        wanted = [one for one in asked if one not in found]
         for start in range(0, len(wanted), _IN_FLIGHT):
             batch = wanted[start : start + _IN_FLIGHT]
             self._ask(batch)
@@ -176,6 +191,9 @@ class ObjectReader:
         return True
 
     def _one(self, object_id: str, kind: bytes) -> bytes:
+        known, content = self._ahead.pop(object_id, (b"", b""))
+        if known == kind:
+            return content
         self._ask([object_id])
         return self._answer(object_id, kind)
 
@@ -191,6 +209,13 @@ class ObjectReader:
             raise
 
     def _answer(self, object_id: str, kind: bytes) -> bytes:
+        known, content = self._any_answer(object_id)
+        if kind and known != kind:
+            raise ObjectMissingError(f"there is no {kind.decode()} {object_id} in the mirror")
+        return content
+
+    def _any_answer(self, object_id: str) -> tuple[bytes, bytes]:
+        """Return (kind, content) of the next answer."""
         # an answer left half read would be taken for the next one's: whatever fails here ends the process,
         # but for "missing" and "too large", whose answers are read whole
         assert self._pipe is not None
@@ -200,11 +225,11 @@ class ObjectReader:
         except BaseException:
             self.close()
             raise
-        if content is None or (kind and header[1] != kind):
-            raise ObjectMissingError(f"there is no {kind.decode() or 'object'} {object_id} in the mirror")
+        if content is None:
+            raise ObjectMissingError(f"there is no object {object_id} in the mirror")
         if len(content) < int(header[2]):
             raise TooLargeError(f"{header[1].decode()} {object_id} has {int(header[2])} bytes, more than {self._limit}")
-        return content
+        return header[1], content
 
 
 class _Pipe:

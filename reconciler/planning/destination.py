@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from reconciler.krm.findings import Finding, Where
 from reconciler.krm.identity import ObjectKey
 
+STATUS_FOLDER = ".reconciler"
+
 
 @dataclass(frozen=True)
 class Destination:
@@ -35,7 +37,7 @@ class Destination:
 
     def status_path(self, package: str) -> str:
         """Return the path of a package's status file."""
-        return self.path(f".reconciler/{package}.yaml")
+        return self.path(f"{STATUS_FOLDER}/{package}.yaml")
 
 
 def draft_branch(template: str, destination: Destination, package: str) -> str:
