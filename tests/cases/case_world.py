@@ -1,0 +1,118 @@
+"""Golden cases: a folder with `case.yaml`, which describes a world, and `expected/`, what `render` makes of it.
+
+`case.yaml` holds `title` and `covers` (the claim, and where a spec makes it), `repos` and `config`. `repos` are bare
+repositories beside the config folder by name; each is a list of commits with `files` by path, and `branch` and `tags`
+where they are not main and none. `config` are the files of the config folder.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from reconciler.daemon.reconcile import Publisher, Report, reconcile
+from reconciler.krm.yaml import parse
+from reconciler.settings import Settings
+from reconciler.wiring import build_folder, build_parts, build_push
+from tests.support.git_env import commit_files, git, make_bare, read_refs
+
+CASES = Path(__file__).resolve().parents[2] / "fixtures" / "cases"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case below `fixtures/cases`."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """Its room, and what happens in it."""
+        return self.folder.relative_to(CASES).as_posix()
+
+    @property
+    def expected(self) -> Path:
+        """The folder that holds what must come out."""
+        return self.folder / "expected"
+
+    @cached_property
+    def data(self) -> Mapping[str, Any]:
+        """The content of case.yaml."""
+        read: dict[str, Any] = parse((self.folder / "case.yaml").read_bytes()).documents[0].data
+        return read
+
+
+def find_cases() -> list[Case]:
+    """Return every case."""
+    return [Case(file.parent) for file in sorted(CASES.rglob("case.yaml"))]
+
+
+class CaseWorld:
+    """A case's repositories and config in a folder of their own."""
+
+    def __init__(self, case: Case, folder: Path) -> None:
+        self.folder = folder
+        for name, commits in case.data["repos"].items():
+            _build(make_bare(folder / f"{name}.git"), commits)
+        for path, content in case.data["config"].items():
+            target = folder / "config" / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content.encode())
+        text = "".join(case.data["config"].values())
+        self._named = sorted(set(re.findall(r"repo: \./([a-z0-9-]+)\.git", text)))
+
+    def render(self) -> dict[str, bytes]:
+        """Return what `render` writes; destinations that are not there yet count as empty."""
+        out = self.folder / "out"
+        self._pass(build_folder(self._settings, out), missing_is_empty=True)
+        return dict(_files(out))
+
+    def sync(self) -> tuple[Report, dict[str, dict[str, str]]]:
+        """Run a pass that pushes; return its report, and the refs of every repository after it."""
+        for name in self._named:
+            if not (self.folder / f"{name}.git").exists():
+                make_bare(self.folder / f"{name}.git")
+        report = self._pass(build_push(self._settings), missing_is_empty=False)
+        return report, {name: read_refs(self.folder / f"{name}.git") for name in self._named}
+
+    @property
+    def _settings(self) -> Settings:
+        places = {"fleet": {"url": str(self.folder / "fleet.git")}, "cache": str(self.folder / "cache")}
+        return Settings.model_validate(places)
+
+    def _pass(self, publisher: Publisher, missing_is_empty: bool) -> Report:
+        parts = build_parts(self._settings, str(self.folder / "config"), missing_is_empty=missing_is_empty)
+        with parts.remotes as remotes:
+            return reconcile(parts.source, remotes, parts.tools, publisher)
+
+
+def _build(repository: Path, commits: Iterable[Mapping[str, Any]]) -> None:
+    for number, one in enumerate(commits):
+        files = {path: None if text is None else text.encode() for path, text in one["files"].items()}
+        commit = commit_files(repository, f"refs/heads/{one.get('branch', 'main')}", files, f"commit {number}")
+        for tag in one.get("tags", ()):
+            git(repository, "update-ref", f"refs/tags/{tag}", commit)
+
+
+def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            yield path.relative_to(folder).as_posix(), path.read_bytes()
+
+
+def read_expected(case: Case) -> dict[str, bytes]:
+    """Return the files that must come out."""
+    return dict(_files(case.expected))
+
+
+def rewrite_expected(case: Case, files: Mapping[str, bytes]) -> None:
+    """Make the expected folder hold these files and no others."""
+    for path in read_expected(case).keys() - files.keys():
+        (case.expected / path).unlink()
+    for path, content in files.items():
+        (case.expected / path).parent.mkdir(parents=True, exist_ok=True)
+        (case.expected / path).write_bytes(content)

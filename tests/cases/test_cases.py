@@ -1,0 +1,38 @@
+"""Every golden case: what comes out is what is expected, and a second pass over the own result is silent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cases.case_world import Case, CaseWorld, find_cases, read_expected, rewrite_expected
+
+
+@pytest.fixture(params=find_cases(), ids=lambda case: case.name)
+def case(request: pytest.FixtureRequest) -> Case:
+    found: Case = request.param
+    return found
+
+
+def test_what_comes_out(case: Case, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    rendered = CaseWorld(case, tmp_path).render()
+    if request.config.getoption("--rewrite-expected", default=False):
+        rewrite_expected(case, rendered)
+    expected = read_expected(case)
+
+    assert sorted(rendered) == sorted(expected)
+    for path, content in expected.items():
+        assert rendered[path].decode() == content.decode(), path
+
+
+def test_a_second_pass_is_silent(case: Case, tmp_path: Path) -> None:
+    world = CaseWorld(case, tmp_path)
+    _, first = world.sync()
+    report, second = world.sync()
+
+    assert (second, report.renders) == (first, 0)
+
+
+def test_there_are_cases() -> None:
+    assert find_cases()
