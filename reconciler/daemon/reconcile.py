@@ -13,12 +13,13 @@ import structlog
 from reconciler.daemon.config import ConfigSnapshot
 from reconciler.daemon.publish import Written, describe, proposed_ref, write_plans
 from reconciler.daemon.remotes import DestinationObjects, Remote, Remotes
+from reconciler.gitio.errors import TooLargeError
 from reconciler.gitio.verdicts import Done, Lost, Outcome, Refused
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.claims import Claims
-from reconciler.planning.decide import VALID, Render
+from reconciler.planning.decide import VALID, Render, TooLargeToReadError
 from reconciler.planning.destination import STATUS_FOLDER, Destination, conflicts, draft_branch
 from reconciler.planning.drafts import Writer
 from reconciler.planning.fleet import DestinationPlan, FleetPlan
@@ -314,7 +315,7 @@ class _Desk:
         """Return an upstream package's files, and remember them for the state that will name them by their tree."""
         remote = self._remotes.get(upstream.url)
         assert remote is not None
-        files = remote.files(upstream.tree)
+        files = _read_files(remote, upstream.tree)
         self.sources_read[files.id] = files
         return files
 
@@ -387,7 +388,14 @@ class _Sources:
 
     def standing(self, tree: TreeId) -> FileTree:
         """Return the files of a tree of the destination, or of a source that was read and is not there yet."""
-        return self._read[tree] if tree in self._read else self._remote.files(tree)
+        return self._read[tree] if tree in self._read else _read_files(self._remote, tree)
+
+
+def _read_files(remote: Remote, tree: TreeId) -> FileTree:
+    try:
+        return remote.files(tree)
+    except TooLargeError as error:
+        raise TooLargeToReadError(error.message) from error
 
 
 def tally(report: Report) -> dict[str, int]:

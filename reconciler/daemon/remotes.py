@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Self
 
 from reconciler.daemon.backoff import Backoff
-from reconciler.gitio.errors import GitError, MirrorCorruptError, ObjectMissingError
+from reconciler.gitio.errors import GitError, MirrorCorruptError, ObjectMissingError, TooLargeError
 from reconciler.gitio.mirror import Kind, Mirror, fetch_all
 from reconciler.gitio.reader import Commit, ObjectReader, TreeEntry
 from reconciler.krm.digest import digest
@@ -136,7 +136,11 @@ class Remote:
 
     def _skipped(self, tree: TreeId) -> tuple[str, ...]:
         """Return the paths of the links and submodules of a tree, which no package of ours gets (design 10.18)."""
-        return tuple(sorted(path for path, mode, _ in self._reader.walk(tree) if mode not in {FILE, EXECUTABLE}))
+        try:
+            return tuple(sorted(path for path, mode, _ in self._reader.walk(tree) if mode not in {FILE, EXECUTABLE}))
+        except TooLargeError:
+            # whoever wants its files is told
+            return ()
 
     def _files(self, tree: TreeId) -> FileTree:
         """Return the regular files of a tree; links and submodules are left out (design 10.18)."""

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from reconciler.daemon.remotes import Remote, Remotes
-from reconciler.gitio.errors import GitError, ObjectMissingError
+from reconciler.gitio.errors import GitError, ObjectMissingError, TooLargeError
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.rules.repository import Repository
 from reconciler.rules.variants.upstream import FoundPackage
 from reconciler.snapshot.objects import CommitId
+
+_UNREADABLE = b"\0"
 
 
 class RemoteRefs:
@@ -51,9 +53,12 @@ class RemoteRefs:
         return FoundPackage(tree, self._remote.skipped(tree), has_kptfile)
 
     def file(self, commit: CommitId, path: str) -> bytes | None:
-        """Return a file's content."""
+        """Return a file's content; one beyond our limits is there, and says nothing that anybody could parse."""
         blob = self._remote.blob_at(commit, path)
-        return self._remote.blob(blob) if blob else None
+        try:
+            return self._remote.blob(blob) if blob else None
+        except TooLargeError:
+            return _UNREADABLE
 
 
 class RemoteUpstreams:

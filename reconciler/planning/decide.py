@@ -20,8 +20,15 @@ from reconciler.snapshot.trace import Trace, changed_answers
 READY, VALID = variant_ready()
 
 
+class TooLargeToReadError(Exception):
+    """A package is beyond the limits of what is read; the text says which. It spoils itself only."""
+
+
 class Sources(Protocol):
-    """The contents of trees: of upstream packages, and of what stands on a destination's branches."""
+    """The contents of trees: of upstream packages, and of what stands on a destination's branches.
+
+    Both raise TooLargeToReadError.
+    """
 
     def upstream(self, upstream: Upstream) -> FileTree:
         """Return an upstream package's files."""
@@ -63,6 +70,14 @@ class Question:
 def decide(question: Question, catalog: Catalog, sources: Sources, render: Render) -> Outcome:
     """Return what to do about one package; renders only when the trace or the branches say so."""
     question = _at_known_commit(question)
+    try:
+        return _decide(question, catalog, sources, render)
+    except TooLargeToReadError as error:
+        message = f"package {question.variant.place} cannot be made: {error}"
+        return failed(question, (_finding(question, "PackageTooLarge", message),), question.variant.facts)
+
+
+def _decide(question: Question, catalog: Catalog, sources: Sources, render: Render) -> Outcome:
     record = question.mine
     if (record is None or not record.owned) and (refusal := _refuse(question)):
         return refusal

@@ -6,7 +6,14 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from reconciler.krm.findings import Finding, Severity
-from reconciler.planning.decide import Question, decide, edited_places, finding_data, read_finding
+from reconciler.planning.decide import (
+    Question,
+    TooLargeToReadError,
+    decide,
+    edited_places,
+    finding_data,
+    read_finding,
+)
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Rendered, Unchanged
 from reconciler.planning.state import Offer, PackageRecord, Seen
 from reconciler.rules.variant import Earlier, Upstream, Variant
@@ -277,3 +284,16 @@ def test_an_offer_names_the_tree_of_the_files_that_were_read() -> None:
 
     assert isinstance(outcome, Draft)
     assert (outcome.base, outcome.merged) == (UP1, UP1)
+
+
+def test_a_package_that_is_too_large_to_read_spoils_itself_only() -> None:
+    class Full(Kitchen):
+        def upstream(self, upstream: Upstream) -> FileTree:
+            raise TooLargeToReadError("tree 1 must have at most 5 entries")
+
+    kitchen = Full()
+    outcome = decide(Question(GW, None, Seen()), CATALOG, kitchen, kitchen.render)
+
+    assert isinstance(outcome, Blocked)
+    assert [one.code for one in outcome.findings] == ["PackageTooLarge"]
+    assert {one.type: one.reason for one in outcome.conditions} == {"Stalled": "Valid", "Ready": "Error"}
