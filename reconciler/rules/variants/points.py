@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconciler.krm.identity import split_api_version
-from reconciler.packages.package import documents_of, is_krm_file
+from reconciler.packages.package import Package, documents_of
 from reconciler.packages.parsing import Unparsable
 from reconciler.snapshot.files import FileTree
 
@@ -56,10 +56,13 @@ class Points:
 
 
 def find_points(files: FileTree) -> Points:
-    """Return the injection points of a package, subdirectories included, or the error text of the spec."""
+    """Return the injection points of a package, subdirectories included, or the error text of the spec.
+
+    What a .krmignore hides, such as the templates of a chart, is no YAML of the package (kpt.md 1.6).
+    """
     points: list[InjectionPoint] = []
     invalid: list[str] = []
-    for path in filter(is_krm_file, files):
+    for path in Package(files).krm_files():
         documents = documents_of(path, files[path].data)
         if isinstance(documents, Unparsable):
             return Points(error=f"{path}: {documents.message}")

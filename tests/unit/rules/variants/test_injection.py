@@ -408,3 +408,11 @@ def test_a_point_without_the_field_gets_it() -> None:
     result = injected(tree(site=bare), BER, SITE_BER)
 
     assert mapping_keys(data_of(result.files, "site.yaml")) == ["apiVersion", "kind", "metadata", "spec"]
+
+
+def test_what_the_package_hides_has_no_points() -> None:
+    files = tree(a=POINT, templates_b="x: {{ .Values.x }}\n", templates_c=POINT)
+    ignoring = files.with_files({".krmignore": b"templates/\n"})
+
+    assert find_points(files).error
+    assert [one.file for one in find_points(ignoring).points] == ["a.yaml"]
