@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -37,6 +38,8 @@ MOST_TRIES = 5
 HEADS = "refs/heads/"
 # destinations whose state is read in one go: their trees have to fit among those that a reader remembers
 _READ_AHEAD = 500
+# remotes written to at once
+_AT_ONCE = 8
 
 
 class ConfigSource(Protocol):
@@ -56,7 +59,10 @@ class Publisher(Protocol):
         ...
 
     def publish(self, remote: Remote, written: Sequence[Written]) -> Mapping[str, Outcome]:
-        """Bring one remote's destinations there; return what became of each, by name."""
+        """Bring one remote's destinations there; return what became of each, by name.
+
+        Called for several remotes at once, each in a thread of its own.
+        """
         ...
 
     def finish(self, plan: FleetPlan, remotes: Remotes) -> None:
@@ -203,17 +209,20 @@ def _as_pushed(plan: DestinationPlan, outcome: Outcome) -> DestinationPlan:
 def _publish(desk: _Desk, plans: Iterable[DestinationPlan], publisher: Publisher) -> Iterable[tuple[Written, Outcome]]:
     by_url: dict[str, list[DestinationPlan]] = {}
     for plan in plans:
-        by_url.setdefault(plan.destination.url, []).append(plan)
-    for index, (url, group) in enumerate(by_url.items()):
-        desk.tell("writing", index, len(by_url))
-        ready = [plan for plan in group if not plan.findings]
-        if not ready:
-            continue
-        remote = desk.remote(url)
-        assert remote is not None
-        written = write_plans(remote, ready, desk.snapshot.seconds, desk.sources_read)
-        outcomes = publisher.publish(remote, written)
-        yield from ((one, outcomes[one.name]) for one in written)
+        if not plan.findings:
+            by_url.setdefault(plan.destination.url, []).append(plan)
+    groups = [(remote, ready) for url, ready in by_url.items() if (remote := desk.remote(url))]
+
+    def publish(group: tuple[Remote, Sequence[DestinationPlan]]) -> list[tuple[Written, Outcome]]:
+        written = write_plans(*group, desk.snapshot.seconds, desk.sources_read)
+        outcomes = publisher.publish(group[0], written)
+        return [(one, outcomes[one.name]) for one in written]
+
+    # each remote is one thread's alone; a fleet of many remotes mostly waits for their hosts
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for index, done in enumerate(pool.map(publish, groups)):
+            desk.tell("writing", index, len(groups))
+            yield from done
 
 
 class _Desk:
