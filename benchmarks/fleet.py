@@ -213,7 +213,12 @@ def _table(sizes: Sizes, cold: list[Measure], warm: list[Measure]) -> str:
 
 
 def _row(kind: str, one: Measure) -> str:
-    figures = (f"{one.seconds:.2f}", f"{one.user_seconds:.2f}", f"{one.system_seconds:.2f}", f"{one.peak_mib:.0f}" if one.peak_mib else "")
+    figures = (
+        f"{one.seconds:.2f}",
+        f"{one.user_seconds:.2f}",
+        f"{one.system_seconds:.2f}",
+        f"{one.peak_mib:.0f}" if one.peak_mib else "",
+    )
     return " | ".join([f"{one.name}, {kind}", *figures, str(one.renders), str(one.drafts), str(one.refs_pushed)])
 
 
