@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding, Severity, Where, errors
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Rendered, Unchanged
+from reconciler.planning.render import stands_alone
 from reconciler.planning.state import Offer, PackageRecord, Seen
 from reconciler.rules.variant import Earlier, Upstream, Variant
 from reconciler.rules.variants.status import variant_failed, variant_ready, variant_stalled, variant_waiting
@@ -155,7 +156,7 @@ def _render(question: Question, moved: tuple[str, ...], sources: Sources, render
     source = _source(question, record, sources)
     if isinstance(source, Blocked):
         return source
-    rendered = render(variant, source.files, _earlier(record, sources))
+    rendered = render(replace(variant, followed=source.followed), source.files, _earlier(record, sources))
     trace = {**rendered.trace, **variant.facts}
     if errors(rendered.findings):
         return failed(question, rendered.findings, trace)
@@ -193,6 +194,11 @@ class _Source:
     merged: TreeId
     files: FileTree
 
+    @property
+    def followed(self) -> bool:
+        """Whether it stands at an upstream at all (porch 5, needs_upstream_update)."""
+        return self.merged == self.base or not stands_alone(self.files)
+
 
 def _source(question: Question, record: PackageRecord, sources: Sources) -> _Source | Blocked:
     """Return the source with people's edits in it, as far as that needs no merge (git.md 3, whose is what)."""
@@ -201,8 +207,9 @@ def _source(question: Question, record: PackageRecord, sources: Sources) -> _Sou
         return _adopted(question, question.seen.published, came.id, sources)
     if last is None or last.merged == last.base:
         return _Source(came.id, came.id, came)
-    if last.base == came.id:
-        return _Source(came.id, last.merged, sources.standing(last.merged))
+    merged = sources.standing(last.merged)
+    if last.base == came.id or stands_alone(merged):
+        return _Source(last.base, last.merged, merged)
     return _merge_needed(question)
 
 
@@ -212,10 +219,13 @@ def _earlier(record: PackageRecord, sources: Sources) -> Earlier | None:
 
 
 def _adopted(question: Question, published: TreeId, base: TreeId, sources: Sources) -> _Source | Blocked:
-    """A package that people made is taken over as it is while it stands at the upstream that is wanted."""
+    """A package that people made is taken over as it is while it stands at the upstream that is wanted.
+
+    Without a lock it stands at no upstream, and is never updated from one (porch 5, needs_upstream_update).
+    """
     files = sources.standing(published)
-    at_wanted = sources.lock_tree(files) == question.variant.upstream.tree
-    return _Source(base, published, files) if at_wanted else _merge_needed(question)
+    as_it_is = stands_alone(files) or sources.lock_tree(files) == question.variant.upstream.tree
+    return _Source(base, published, files) if as_it_is else _merge_needed(question)
 
 
 def _merge_needed(question: Question) -> Blocked:

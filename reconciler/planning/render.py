@@ -66,18 +66,44 @@ def _cloned(variant: Variant, source: FileTree, engine: Engine) -> tuple[FileTre
     package, upstream = variant.place.package, variant.upstream
     name = package.rpartition("/")[2]
     lock = UpstreamAt(upstream.repo, upstream.directory, upstream.ref, upstream.commit)
-    files, found = (source, ()) if _is_cloned(source, lock) else clone(source, name, lock, engine.profile)
+    files, found = _followed(variant, source, name, lock, engine)
     if errors(found) or not variant.deployment:
         return files, found
     files, more = ensure_context(files, name, package)
     return files, (*found, *more)
 
 
+def _followed(
+    variant: Variant, source: FileTree, name: str, lock: UpstreamAt, engine: Engine
+) -> tuple[FileTree, tuple[Finding, ...]]:
+    if not variant.followed:
+        return source, (_not_followed(variant),)
+    return (source, ()) if _is_cloned(source, lock) else clone(source, name, lock, engine.profile)
+
+
+def stands_alone(files: FileTree) -> bool:
+    """Return whether a package follows no upstream: it has a Kptfile, and no upstreamLock in it."""
+    return KPTFILE in files and _lock_of(files) is None
+
+
+def _lock_of(files: FileTree) -> UpstreamAt | None:
+    """Return what a package's upstreamLock says; None when its Kptfile has none, or cannot be read."""
+    kptfile = read_kptfile(files[KPTFILE].data) if KPTFILE in files else ()
+    lock = kptfile.upstream_lock.git if isinstance(kptfile, Kptfile) and kptfile.upstream_lock else None
+    return UpstreamAt(lock.repo, lock.directory, lock.ref, lock.commit) if lock and lock.ref else None
+
+
 def _is_cloned(source: FileTree, wanted: UpstreamAt) -> bool:
     """Whether the source is a clone of the wanted upstream already: one that people made, and that is adopted."""
-    kptfile = read_kptfile(source[KPTFILE].data) if KPTFILE in source else ()
-    lock = kptfile.upstream_lock.git if isinstance(kptfile, Kptfile) and kptfile.upstream_lock else None
-    return lock is not None and UpstreamAt(lock.repo, lock.directory, lock.ref, lock.commit) == wanted
+    return _lock_of(source) == wanted
+
+
+def _not_followed(variant: Variant) -> Finding:
+    message = (
+        f"{variant.place} was adopted without an upstreamLock: it is mutated, and not updated from"
+        f" {variant.upstream.repository}/{variant.upstream.package}"
+    )
+    return Finding("UpstreamLockMissing", message, Where(object=str(variant.owner.key)), Severity.WARNING)
 
 
 def _conditions(result: RenderResult) -> tuple[tuple[Condition, ...], tuple[str, ...]]:

@@ -126,6 +126,7 @@ class Variant:
     """One package that should exist at one place, ready to be rendered.
 
     `deployment`: the place is a deployment repository, so that the package gets a context (porch 8.1).
+    `followed` is False for a package that was adopted without an upstreamLock: it is mutated, never updated.
 
     `facts` are what the output depends on besides what the mutation looks up: each name says what it is, so
     that a change of it can be named as the cause of a draft.
@@ -142,6 +143,7 @@ class Variant:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
+    followed: bool = True
 
 
 @dataclass(frozen=True)

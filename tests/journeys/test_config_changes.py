@@ -147,13 +147,31 @@ def test_a_package_at_the_wanted_upstream_is_adopted_with_everything_people_made
 
 def test_a_package_at_another_upstream_waits_for_a_merge(tmp_path: Path) -> None:
     world = small_world(tmp_path)
-    world.commit("clusters/berlin", {"metrics/Kptfile": package("metrics")["Kptfile"]})
+    git = f"git: {{repo: ./catalog.git, directory: metrics, ref: metrics/v0, commit: {'a' * 40}}}"
+    elsewhere = f"\nupstreamLock: {{type: git, {git}}}\n"
+    world.commit("clusters/berlin", {"metrics/Kptfile": package("metrics")["Kptfile"] + elsewhere})
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", extra="adoptionPolicy: adoptExisting")})
 
     after = world.sync()
 
     assert after.outcomes[KEPT] == "MergeNeeded"
     assert world.sync().is_silent
+
+
+def test_a_package_without_a_lock_is_adopted_mutated_and_never_updated(tmp_path: Path) -> None:
+    world = small_world(tmp_path)
+    theirs = {"metrics/Kptfile": package("metrics")["Kptfile"], "metrics/own.yaml": "a: 1\n"}
+    world.commit("clusters/berlin", theirs)
+    adopting = "adoptionPolicy: adoptExisting\npackageContext: {data: {region: eu}}"
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", extra=adopting)})
+
+    after = world.sync()
+
+    assert after.outcomes[KEPT] == "draft"
+    assert world.sync().is_silent
+    assert world.text("drafts/berlin", "metrics/own.yaml") == "a: 1\n"
+    assert "region: eu" in world.text("drafts/berlin", "metrics/package-context.yaml")
+    assert "upstreamLock" not in world.text("drafts/berlin", "metrics/Kptfile")
 
 
 def test_one_broken_file_among_a_hundred_spoils_itself_only(tmp_path: Path) -> None:
