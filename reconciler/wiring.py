@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -69,11 +70,19 @@ def build_parts(
     settings: Settings, config: str, *, missing_is_empty: bool = False, progress: Progress | None = None
 ) -> Parts:
     """Build the parts of a pass over `config`. Raises GitError when the config's address cannot be used."""
+    _allow_many_files()
     builder = _Builder(settings, open_source(config, options=git_options(settings)))
     backoff = Backoff(_FIRST_REST_SECONDS, settings.max_backoff_seconds, time.monotonic)
     prefix = settings.state_ref.partition("{repository}")[0]
     remotes = Remotes(builder.open_mirror, prefix, backoff)
     return Parts(builder.config(), remotes, backoff, builder.tools(missing_is_empty, progress), builder.folders())
+
+
+def _allow_many_files() -> None:
+    # every remote keeps a reading process during a pass, three descriptors each; many systems start at 1,024
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def build_push(settings: Settings) -> Push:

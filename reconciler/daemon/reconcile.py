@@ -14,8 +14,8 @@ import structlog
 from reconciler.daemon.config import ConfigSnapshot
 from reconciler.daemon.publish import Written, describe, proposed_ref, write_plans
 from reconciler.daemon.remotes import DestinationObjects, Remote, Remotes
-from reconciler.gitio.errors import TooLargeError
-from reconciler.gitio.verdicts import Done, Lost, Outcome, Refused
+from reconciler.gitio.errors import GitError, TooLargeError
+from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, Refused
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
@@ -27,7 +27,7 @@ from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.outcome import Blocked, Draft, Rendered, Unchanged
 from reconciler.planning.plan import Workshop, new_state, plan_destination
 from reconciler.planning.standing import Heads
-from reconciler.planning.state import DestinationState, EngineTooOldError
+from reconciler.planning.state import DestinationState, EngineTooOldError, StateUnreadableError
 from reconciler.rules.variant import Earlier, RoomResult, Upstream, Variant
 from reconciler.snapshot.catalog import Catalog
 from reconciler.snapshot.files import FileTree
@@ -214,8 +214,12 @@ def _publish(desk: _Desk, plans: Iterable[DestinationPlan], publisher: Publisher
     groups = [(remote, ready) for url, ready in by_url.items() if (remote := desk.remote(url))]
 
     def publish(group: tuple[Remote, Sequence[DestinationPlan]]) -> list[tuple[Written, Outcome]]:
-        written = write_plans(*group, desk.snapshot.seconds, desk.sources_read)
-        outcomes = publisher.publish(group[0], written)
+        try:
+            written = write_plans(*group, desk.snapshot.seconds, desk.sources_read)
+            outcomes = publisher.publish(group[0], written)
+        except GitError as error:
+            # one remote's full disk or damaged mirror is no reason to leave the others (tenet 6)
+            return [(Written(plan), Failed(error)) for plan in group[1]]
         return [(one, outcomes[one.name]) for one in written]
 
     # each remote is one thread's alone; a fleet of many remotes mostly waits for their hosts
@@ -269,8 +273,14 @@ class _Desk:
         return max([self.snapshot.seconds, *dates])
 
     def plan(self, destination: Destination, index: int, total: int) -> DestinationPlan:
-        """Return one destination's plan."""
+        """Return one destination's plan; what cannot be read of it spoils it alone (tenet 6)."""
         self.tell("planning", index, total)
+        try:
+            return self._plan(destination)
+        except GitError as error:
+            return _left_alone(destination, _trouble(destination, error))
+
+    def _plan(self, destination: Destination) -> DestinationPlan:
         remote = self.remote(destination.url)
         clash = self._conflicts.get(destination.key)
         if clash or remote is None:
@@ -292,9 +302,7 @@ class _Desk:
         return conflicts(self._tools.destinations(self._catalog))
 
     def _unreachable(self, destination: Destination) -> Finding:
-        error = self._remotes.failures.get(destination.url)
-        why = f"{error.message} (next step: {error.next_step})" if error else "it was not fetched"
-        return Finding("RepositoryUnreachable", f"Repository {destination.name}: {why}", destination.where)
+        return _trouble(destination, self._remotes.failures.get(destination.url))
 
     def _claims(self, destination: Destination) -> Claims:
         variants = tuple(self._by_place.get((destination.key.namespace, destination.name), ()))
@@ -379,6 +387,16 @@ def _read_state(destination: Destination, remote: Remote, state_ref: str) -> Des
         return remote.state(commit)
     except EngineTooOldError as error:
         return Finding("EngineTooOld", f"Repository {destination.name}: {error}; left alone", destination.where)
+    except StateUnreadableError as error:
+        message = (
+            f"Repository {destination.name}: {error}; left alone until the ref is mended, or deleted to be rebuilt"
+        )
+        return Finding("StateUnreadable", message, destination.where)
+
+
+def _trouble(destination: Destination, error: GitError | None) -> Finding:
+    why = f"{error.message} (next step: {error.next_step})" if error else "it was not fetched"
+    return Finding("RepositoryUnreachable", f"Repository {destination.name}: {why}", destination.where)
 
 
 def _left_alone(destination: Destination, finding: Finding) -> DestinationPlan:

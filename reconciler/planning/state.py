@@ -23,6 +23,10 @@ class EngineTooOldError(Exception):
     """The state was written by a newer engine; an older one must leave the destination alone (design 10.10)."""
 
 
+class StateUnreadableError(Exception):
+    """Somebody else wrote the state, or spoilt it: the destination is left alone until the ref is mended or deleted."""
+
+
 @dataclass(frozen=True)
 class Offer:
     """One version of a package that we put on a draft branch (git.md 3).
@@ -154,7 +158,14 @@ def write_state(state: DestinationState) -> dict[str, bytes]:
 
 
 def read_state(files: Mapping[str, bytes]) -> DestinationState:
-    """Read what `write_state` wrote; raises EngineTooOldError on a newer format number."""
+    """Read what `write_state` wrote; raises EngineTooOldError on a newer format number, else StateUnreadableError."""
+    try:
+        return _read(files)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise StateUnreadableError(f"the state is not one that this engine wrote ({error!r})") from error
+
+
+def _read(files: Mapping[str, bytes]) -> DestinationState:
     data = json.loads(files["destination.json"])
     if data["format"] > FORMAT:
         raise EngineTooOldError(f"the state has format {data['format']}, this engine knows up to {FORMAT}")

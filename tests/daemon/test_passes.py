@@ -9,9 +9,11 @@ import pytest
 
 from reconciler.cli.shared import read_settings
 from reconciler.daemon import passes as module
+from reconciler.daemon import reconcile
 from reconciler.daemon.passes import Passes
+from reconciler.daemon.remotes import Remote
 from reconciler.gitio.create import create_repository
-from reconciler.gitio.errors import GitError
+from reconciler.gitio.errors import GitError, GitFailedError
 from reconciler.wiring import Parts, build_parts, build_push
 from tests.support.git_env import commit_files, git, read_refs, write_hook
 
@@ -155,3 +157,31 @@ def test_a_damaged_mirror_is_made_anew(world: World) -> None:
 
     assert ends[-1]
     assert git(world.folder / "fleet.git", "show", "drafts/east:late/web.yaml")
+
+
+def test_a_spoilt_state_is_told_and_left_alone(world: World) -> None:
+    passes, _ = world.passes()
+    assert passes.run()
+    spoilt = commit_files(world.folder / "fleet.git", "refs/heads/elsewhere", {"destination.json": b"{}"})
+    git(world.folder / "fleet.git", "update-ref", "refs/reconciler/state/east", spoilt)
+    world.write_more(VARIANT.format(name="late", repository="far"))
+    passes.run()
+
+    assert git(world.folder / "fleet.git", "rev-parse", "refs/reconciler/state/east") == spoilt
+    assert "StateUnreadable" in git(world.folder / "fleet.git", "show", "reconciler/status:summary.yaml")
+    assert git(world.folder / "far.git", "show", "drafts/far:late/web.yaml")
+
+
+def test_a_remote_that_cannot_be_written_spoils_only_itself(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = reconcile.write_plans
+
+    def full(remote: Remote, *more: object) -> object:
+        if "far" in remote.mirror.url:
+            raise GitFailedError("no space left on device")
+        return whole(remote, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(reconcile, "write_plans", full)
+    passes, _ = world.passes()
+
+    assert not passes.run()
+    assert (world.drafts(), world.drafts("far")) == ({"refs/heads/drafts/east"}, set())
