@@ -42,11 +42,6 @@ class Wakeups:
             reasons, self._reasons = frozenset(self._reasons), set()
         return reasons or frozenset({Wakeup.TIMER})
 
-    @property
-    def stopping(self) -> bool:
-        """Whether a stop is among the reasons that nobody took yet."""
-        return Wakeup.STOP in self._reasons
-
 
 @contextmanager
 def watching(folders: Sequence[Path], wakeups: Wakeups) -> Iterator[None]:

@@ -12,7 +12,13 @@ from reconciler.planning.outcome import Blocked, Draft, Outcome, Rendered, Uncha
 from reconciler.planning.render import stands_alone
 from reconciler.planning.state import Offer, PackageRecord, Seen
 from reconciler.rules.variant import Earlier, Upstream, Variant
-from reconciler.rules.variants.status import variant_failed, variant_ready, variant_stalled, variant_waiting
+from reconciler.rules.variants.status import (
+    downstream_exists,
+    variant_failed,
+    variant_ready,
+    variant_stalled,
+    variant_waiting,
+)
 from reconciler.snapshot.catalog import Catalog
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import TreeId
@@ -145,8 +151,8 @@ def _refuse(question: Question) -> Blocked | None:
         message = f"packages cannot be nested: {variant.place} and {', '.join(question.nested)}"
         return stalled(question, "DownstreamConflict", message)
     if variant.adoption == "adoptNone" and (seen.published or seen.drafted):
-        message = f"package {variant.place} already exists and is not owned; use adoptExisting"
-        return stalled(question, "DownstreamExists", message)
+        exists = downstream_exists(variant.place.repository, variant.place.package)[0]
+        return stalled(question, exists.reason, exists.message)
     return None
 
 
