@@ -58,6 +58,13 @@ def expression_fault(text: Text, limits: Limits) -> str | None:
     return None
 
 
+def extensions_of(text: Text, limits: Limits) -> tuple[str, ...]:
+    """Return the functions, macros and signs of a sound expression that are not in standard CEL, sorted."""
+    if not text.expression:
+        return ()
+    return tuple(sorted(_environment(limits, text.knows_repository).compile(text.text).extensions))
+
+
 @dataclass(frozen=True)
 class Inputs:
     """What the expressions of one target may see, and what each may cost."""

@@ -15,6 +15,7 @@ from reconciler.rules.variants import status
 from reconciler.rules.variants.field_places import field_findings
 from reconciler.rules.variants.guards import guard_deletions, name_conflict
 from reconciler.rules.variants.model import Upstream
+from reconciler.rules.variants.portability import portability_notes
 from reconciler.rules.variants.read_set import REVISION_SET_API_VERSION, read_package_variant_set
 from reconciler.rules.variants.read_variant import VARIANT_API_VERSION
 from reconciler.rules.variants.set_model import PackageVariantSetSpec
@@ -37,6 +38,8 @@ def result_of_set(
         result = _failed(one, status.set_invalid(errors), field_findings(one, errors, "ValidationError"))
     else:
         result = _result_of_sound_set(one, spec, _SetView(one.key.namespace, catalog, around, upstreams), taken)
+        notes = field_findings(one, portability_notes(spec, around.cel), "NotPortable", Severity.INFO)
+        result = replace(result, findings=(*result.findings, *notes))
     return _noted(result, one, warnings) if warnings else result
 
 

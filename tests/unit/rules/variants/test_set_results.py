@@ -112,6 +112,52 @@ def test_what_expressions_see(expression: str, expected: str) -> None:
     assert found.labels == {"x": expected}
 
 
+LABEL_EXPRESSION = "spec.targets[0].template.labelExprs[0].valueExpr"
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        pytest.param("target.name.startsWith('b') ? 'b' : string(size(target.name))", None, id="standard"),
+        pytest.param("target.repo.upperAscii()", "upperAscii", id="a-function"),
+        pytest.param("cel.bind(x, target.repo, x)", "cel.bind", id="a-macro"),
+        pytest.param("target.?repo.orValue('')", ".?, orValue", id="a-sign-and-a-function"),
+        pytest.param("target.repo.split('e').join() + nowhere.x.upperAscii()", None, id="a-faulty-one-is-an-error"),
+    ],
+)
+def test_what_other_engines_may_not_know_is_noted(expression: str, expected: str | None) -> None:
+    template = f'template: {{labelExprs: [{{key: x, valueExpr: "{expression}"}}]}}'
+
+    found = room(variant_set("s", f"[{{repositories: [{{name: berlin}}], {template}}}]")).findings
+
+    notes = [(one.severity, one.message) for one in found if one.code == "NotPortable"]
+    words = "not standard CEL, and other engines may not know it"
+    assert notes == ([(Severity.INFO, f"{LABEL_EXPRESSION} uses {expected}: {words}")] if expected else [])
+
+
+def test_what_other_engines_may_not_know_is_noted_where_it_stands() -> None:
+    expression = "template: {labelExprs: [{key: x,\n    valueExpr: repository.name.upperAscii()}]}"
+
+    (note,) = room(variant_set("s", f"[{{repositories: [{{name: berlin}}], {expression}}}]")).findings
+
+    assert note.where.pointer == "/spec/targets/0/template/labelExprs/0/valueExpr"
+    assert note.where.line > 1
+
+
+def test_an_expression_that_an_upstream_overlays_is_noted_once() -> None:
+    shared, own = (f"{{key: x, valueExpr: repository.name.{method}()}}" for method in ("upperAscii", "trim"))
+    upstream = f"upstreams: [{{{V1}, template: {{annotationExprs: [{own}]}}}}]"
+    targets = f"targets: [{{repositories: [{{name: berlin}}], template: {{labelExprs: [{shared}]}}}}]"
+    header = "kind: PackageVariantSet\napiVersion: config.porch.kpt.dev/v1alpha2\nmetadata: {name: s}\n"
+
+    notes = room(f"{header}spec: {{{upstream}, {targets}}}\n").findings
+
+    assert [one.message.split(": ")[0].rpartition(" uses ")[::2] for one in notes] == [
+        (LABEL_EXPRESSION, "upperAscii"),
+        ("spec.targets[0].template with spec.upstreams[0].template.annotationExprs[0].valueExpr", "trim"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("others", "expected"),
     [
