@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -20,16 +21,20 @@ class Where:
 
     `file` is relative to its repository's root, `line` counts from 1 (0: unknown), `object` is
     `Kind/namespace/name`, `pointer` an RFC 6901 JSON pointer or a field path as the spec spells it.
+    `package` is `repository/package` of the package that this is a place in: then `file` and `object` are in there,
+    and `owner` is the config object that asks for it, as `Kind/namespace/name`.
     """
 
     file: str = ""
     line: int = 0
     object: str = ""
     pointer: str = ""
+    package: str = ""
+    owner: str = ""
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.file and self.line else self.file
-        return " ".join(part for part in (place, self.object, self.pointer) if part)
+        return " ".join(part for part in (self.package, place, self.object, self.pointer, self.owner) if part)
 
 
 @dataclass(frozen=True)
@@ -45,3 +50,8 @@ class Finding:
 def errors(findings: tuple[Finding, ...] | list[Finding]) -> tuple[Finding, ...]:
     """Return the findings that withhold output."""
     return tuple(finding for finding in findings if finding.severity is Severity.ERROR)
+
+
+def in_package(findings: Iterable[Finding], package: str, owner: str) -> tuple[Finding, ...]:
+    """Return findings about what is inside a package with the package and its owner named."""
+    return tuple(replace(one, where=replace(one.where, package=package, owner=owner)) for one in findings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 from reconciler.krm.conditions import Condition
@@ -302,7 +302,7 @@ def finding_data(finding: Finding) -> dict[str, str | int]:
 
 def read_finding(data: Mapping[str, str | int]) -> Finding:
     """Read what `finding_data` wrote."""
-    where = Where(*(data[key] for key in ("file", "line", "object", "pointer")))  # type: ignore[arg-type]
+    where = Where(**{one.name: data[one.name] for one in fields(Where) if one.name in data})  # type: ignore[arg-type]
     return Finding(str(data["code"]), str(data["message"]), where, Severity(str(data["severity"])))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from reconciler.krm.conditions import Condition, upsert
-from reconciler.krm.findings import Finding, Severity, Where, errors
+from reconciler.krm.findings import Finding, Severity, Where, errors, in_package
 from reconciler.krm.names import tree_path_fault
 from reconciler.packages.clone import UpstreamAt, clone
 from reconciler.packages.context import ensure_context
@@ -38,6 +38,17 @@ def render(
     function that fails or cannot run here leaves the package as it was before its pipeline, gated by
     `Rendered=False` (design 10.19).
     """
+    rendered = _render(variant, source, catalog, engine, earlier)
+    return replace(rendered, findings=_placed(variant, rendered.findings))
+
+
+def _placed(variant: Variant, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Return the findings with those that are of the package, and not of the variant in the config, placed there."""
+    inside = in_package(findings, str(variant.place), str(variant.owner.key))
+    return tuple(one if one in variant.findings else placed for one, placed in zip(findings, inside, strict=True))
+
+
+def _render(variant: Variant, source: FileTree, catalog: Catalog, engine: Engine, earlier: Earlier | None) -> Rendered:
     view = View(catalog)
     files, found = _cloned(variant, source, engine)
     if errors(found):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from reconciler.krm.findings import Finding, Severity
+from reconciler.krm.findings import Finding, Severity, Where
 from reconciler.reporting.paths import quoted
 from reconciler.reporting.values import one_line
 
@@ -15,13 +15,27 @@ _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """Return each finding once: by file and line, then errors first."""
-    return sorted(set(findings), key=lambda one: (one.where, _WEIGHT[one.severity], one.code, one.message))
+    """Return each finding once: the config's by file and line, then each package's, errors first where they meet."""
+    return sorted(
+        set(findings), key=lambda one: (one.where.package, one.where, _WEIGHT[one.severity], one.code, one.message)
+    )
 
 
 def finding_lines(findings: Iterable[Finding]) -> list[str]:
-    """Return `file:line: severity Code: message` for each; without a file, the object stands in its place."""
+    """Return `place: severity Code: message` for each; see `place_words`."""
     return [_line(finding) for finding in in_order(findings)]
+
+
+def place_words(finding: Mapping[str, Any]) -> str:
+    """Return where a finding, as JSON data, is: `file:line`, without a file the object, or nothing.
+
+    Inside a package it is `repository/package file:line (owner)`.
+    """
+    file, owner = finding.get("file", ""), finding.get("owner", "")
+    place: str = f"{file}:{finding['line']}" if file and "line" in finding else file or finding.get("object", "")
+    if not owner or place == owner:
+        return place
+    return " ".join(filter(None, (finding["package"], place, f"({owner})")))
 
 
 def findings_data(findings: Iterable[Finding]) -> list[dict[str, Any]]:
@@ -46,8 +60,7 @@ def sarif(findings: Iterable[Finding], version: str) -> dict[str, Any]:
 
 
 def _line(finding: Finding) -> str:
-    where = finding.where
-    place = f"{where.file}:{where.line}" if where.file and where.line else where.file or where.object
+    place = place_words(finding_data(finding))
     told = f"{finding.severity.value} {finding.code}: {finding.message}"
     return one_line(f"{place}: {told}" if place else told)
 
@@ -67,8 +80,16 @@ def _location(finding: Finding) -> dict[str, Any]:
     where = finding.where
     location: dict[str, Any] = {}
     if where.file:
-        physical: dict[str, Any] = {"artifactLocation": {"uri": quoted(where.file)}}
+        physical: dict[str, Any] = {"artifactLocation": _artifact(where)}
         location["physicalLocation"] = {**physical, "region": {"startLine": where.line}} if where.line else physical
-    if name := " ".join(filter(None, (where.object, where.pointer))):
-        location["logicalLocations"] = [{"fullyQualifiedName": name}]
+    inside = " ".join(filter(None, (where.package, where.object, where.pointer)))
+    if names := [name for name in dict.fromkeys((inside, where.owner)) if name]:
+        location["logicalLocations"] = [{"fullyQualifiedName": name} for name in names]
     return location
+
+
+def _artifact(where: Where) -> dict[str, str]:
+    # other paths are relative to the config, where the same file may be another one
+    if where.package:
+        return {"uri": quoted(f"{where.package}/{where.file}"), "uriBaseId": "PACKAGES"}
+    return {"uri": quoted(where.file)}

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reconciler.krm.findings import Severity
+from reconciler.reporting.findings import place_words
 from reconciler.reporting.values import count, one_line
 
 _MOST_LINES = 40
@@ -45,7 +46,7 @@ def _troubles(summary: Mapping[str, Any]) -> Iterator[str]:
     for one in summary.get("gated", ()):
         yield f"gated      {one['object']}: {_why_gated(one)}"
     for one in summary.get("findings", ()):
-        place = ":".join(str(one[name]) for name in ("file", "line") if name in one) or one.get("object", "")
+        place = place_words(one)
         yield f"{one['severity']:<10} {f'{place}: ' if place else ''}{one['code']}: {one['message']}"
 
 

@@ -64,7 +64,11 @@ def test_a_package_that_cannot_be_read_changes_nothing(world: World, broken: dic
 
     assert code in after.outcomes["berlin/metrics"]
     assert after.moved == set()
-    assert world.sync().is_silent
+    again = world.sync()
+    assert again.is_silent
+    owner = "PackageVariant/default/metrics-berlin"
+    assert {(one.where.package, one.where.owner) for one in after.findings} == {("berlin/metrics", owner)}
+    assert again.findings == after.findings
 
 
 def test_a_function_that_cannot_run_here_makes_a_gated_draft_that_settles(world: World) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from reconciler.krm.findings import Finding, Severity
+from reconciler.krm.findings import Finding, Severity, Where
 from reconciler.planning.decide import (
     Question,
     TooLargeToReadError,
@@ -265,7 +265,8 @@ def test_where_people_edited(one: PackageRecord, seen: Seen, places: tuple[str, 
 
 @pytest.mark.parametrize("severity", list(Severity), ids=lambda one: str(one.value))
 def test_findings_come_back_from_state_as_they_were(severity: Severity) -> None:
-    finding = Finding("Code", "a message", severity=severity)
+    where = Where("Kptfile", 2, "Site/x", "spec", "berlin/gw", "PackageVariant/default/gw")
+    finding = Finding("Code", "a message", where, severity)
     data: Mapping[str, str | int] = finding_data(finding)
 
     assert read_finding(data) == finding

@@ -12,6 +12,10 @@ ODD = Finding("Alias", "spelt in an old way", Where("a.yaml", 3), Severity.WARNI
 FAR = Finding("NotPortable", "only here", Where("ü b/c.yaml", 0, "Site/x/y"), Severity.INFO)
 LOST = Finding("NoDestination", "nowhere to go", Where(object="Plugin/x/y"))
 BARE = Finding("Odd", "two\nlines")
+OWNER = "PackageVariant/default/gw"
+INSIDE = Finding("KptfileInvalid", "wrong", Where("Kptfile", 2, "", "info.site", "berlin/gateway", OWNER))
+WHOLE = Finding("InjectionPointInvalid", "x.yaml: broken", Where(package="berlin/gateway", owner=OWNER))
+NAMED = Finding("RenderFailed", "berlin/gateway: no", Where("", 0, OWNER, "", "berlin/gateway", OWNER))
 
 
 @pytest.mark.parametrize(
@@ -24,6 +28,17 @@ BARE = Finding("Odd", "two\nlines")
         pytest.param([FAR], ["ü b/c.yaml: info NotPortable: only here"], id="a-file-without-a-line"),
         pytest.param([LOST], ["Plugin/x/y: error NoDestination: nowhere to go"], id="an-object-without-a-file"),
         pytest.param([BARE], ["error Odd: two⏎lines"], id="no-place-at-all-and-one-line-for-each"),
+        pytest.param(
+            [INSIDE],
+            [f"berlin/gateway Kptfile:2 ({OWNER}): error KptfileInvalid: wrong"],
+            id="a-file-of-a-package-with-its-package-and-owner",
+        ),
+        pytest.param(
+            [WHOLE],
+            [f"berlin/gateway ({OWNER}): error InjectionPointInvalid: x.yaml: broken"],
+            id="a-package-with-its-owner",
+        ),
+        pytest.param([NAMED], [f"{OWNER}: error RenderFailed: berlin/gateway: no"], id="an-owner-is-told-once"),
         pytest.param([BAD, BAD], ["a.yaml:3: error NameMissing: metadata.name must be a non-empty string"], id="once"),
     ],
 )
@@ -38,6 +53,31 @@ def test_the_order_is_by_place_then_errors_first_whatever_the_order_of_finding()
         "NoDestination", "Zed", "Alias", "NameMissing", "NotPortable",
     ]  # fmt: skip
     assert findings_data([LOST, ODD, same_place, BAD, FAR]) == findings_data([FAR, BAD, same_place, ODD, LOST])
+
+
+def test_packages_follow_the_config() -> None:
+    assert [one["code"] for one in findings_data([INSIDE, WHOLE, BAD, LOST])] == [
+        "NoDestination", "NameMissing", "InjectionPointInvalid", "KptfileInvalid",
+    ]  # fmt: skip
+
+
+def test_data_names_package_and_owner() -> None:
+    assert findings_data([INSIDE]) == [{
+        "severity": "error", "code": "KptfileInvalid", "message": "wrong", "file": "Kptfile", "line": 2,
+        "pointer": "info.site", "package": "berlin/gateway", "owner": OWNER,
+    }]  # fmt: skip
+
+
+def test_sarif_does_not_take_a_file_of_a_package_for_one_of_the_config() -> None:
+    (result,) = sarif([INSIDE], "1.2.3")["runs"][0]["results"]
+
+    assert result["locations"] == [{
+        "physicalLocation": {
+            "artifactLocation": {"uri": "berlin/gateway/Kptfile", "uriBaseId": "PACKAGES"},
+            "region": {"startLine": 2},
+        },
+        "logicalLocations": [{"fullyQualifiedName": "berlin/gateway info.site"}, {"fullyQualifiedName": OWNER}],
+    }]  # fmt: skip
 
 
 def test_data_leaves_out_what_is_unknown() -> None:

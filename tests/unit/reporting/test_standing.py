@@ -17,6 +17,7 @@ SUMMARY: dict[str, Any] = {
         {"severity": "error", "code": "Broken", "message": "it is", "file": "a.yaml", "line": 3},
         {"severity": "info", "code": "Odd", "message": "is it", "object": "Site/x/y"},
         {"severity": "info", "code": "Bare", "message": "hm"},
+        {"severity": "info", "code": "In", "message": "x", "file": "f", "package": "eu-1/p", "owner": "Owner/x/y"},
     ],
 }
 
@@ -30,6 +31,7 @@ def test_status_text() -> None:
         "error      a.yaml:3: Broken: it is",
         "info       Site/x/y: Odd: is it",
         "info       Bare: hm",
+        "info       eu-1/p f (Owner/x/y): In: x",
     ]
 
 
@@ -37,7 +39,7 @@ def test_of_many_troubles_the_rest_is_counted() -> None:
     lines = status_text({**SUMMARY, "findings": SUMMARY["findings"] * 20}).splitlines()
 
     assert len(lines) == 42
-    assert lines[-1] == "… and 23 more; -o json has them all"
+    assert lines[-1] == "… and 43 more; -o json has them all"
 
 
 @pytest.mark.parametrize(
