@@ -1,0 +1,8 @@
+"""Schema knowledge: which lists of a kind are merged by element, and whether its objects live in a namespace."""
+
+from reconciler.krm.schema.builtin import builtin_shapes
+from reconciler.krm.schema.known import Shapes
+from reconciler.krm.schema.scopes import Scope, scope
+from reconciler.krm.schema.table import ListKeys, read_key_table
+
+__all__ = ["ListKeys", "Scope", "Shapes", "builtin_shapes", "read_key_table", "scope"]

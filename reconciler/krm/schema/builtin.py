@@ -1,0 +1,42 @@
+"""Kubernetes' own kinds, from data that scripts/make_schema_data.py makes (kpt.md 9)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from reconciler.krm.schema.known import Shapes
+from reconciler.krm.shapes import ATOMIC, Shape
+
+
+@cache
+def builtin_shapes() -> Shapes:
+    """Return the shapes of Kubernetes' own kinds; read once."""
+    data = json.loads(resources.files(__package__).joinpath("shapes.json").read_bytes())
+    fields = _Definitions(data["fields"])
+    kinds = data["kinds"].items()
+    return Shapes({(version, kind): fields.shape(name) for version, names in kinds for kind, name in names.items()})
+
+
+@dataclass(frozen=True)
+class _Definitions:
+    """Shapes by the name of their definition, each made once and shared."""
+
+    fields: Mapping[str, Mapping[str, Any]]
+    made: dict[str, Shape] = field(default_factory=dict)
+
+    def shape(self, name: str) -> Shape:
+        if name not in self.made:
+            shapes = {key: self._field(shape) for key, shape in self.fields[name].items()}
+            self.made[name] = Shape(shapes, closed=True)
+        return self.made[name]
+
+    def _field(self, shape: Any) -> Shape:
+        if isinstance(shape, str):
+            return self.shape(shape)
+        items = self.shape(shape["items"]) if "items" in shape else ATOMIC
+        return Shape(items=items, keys=tuple(shape["keys"]), defaults=shape.get("defaults", {}), closed=True)
