@@ -12,10 +12,14 @@ from typing import Any
 import pytest
 import yaml
 
+from reconciler.krm.yaml import YamlFile
+from reconciler.packages.functions.function import FunctionContext, Item
 from reconciler.packages.functions.registry import BUILTIN
 from reconciler.packages.kptfile import FunctionSpec, Kptfile, read_kptfile
 from reconciler.packages.package import Package
-from reconciler.packages.pipeline import RenderResult, render
+from reconciler.packages.parsing import parse_cached
+from reconciler.packages.pipeline import RenderFailure, RenderResult, Step, render
+from reconciler.packages.write_back import write_back
 from reconciler.snapshot.files import File, FileTree
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data/kpt"
@@ -41,16 +45,39 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def rendered(case: Path) -> tuple[FileTree, RenderResult]:
-    """Render a case; a function that is run by hand becomes a pipeline of its own, which cannot see its Kptfile."""
+    """Render a case, or run the one function that its configuration names over all of its resources."""
     files, config = read_tree(case / "input"), read_yaml(case / "config.yaml")
-    if config.get("testType") != "eval":
-        return files, render(files, profile="compat")
-    function = {"image": config["image"], "configMap": config.get("args", {}), "exclude": [{"kind": "Kptfile"}]}
-    kptfile = {"apiVersion": "kpt.dev/v1", "kind": "Kptfile", "metadata": {"name": "eval"}}
-    kptfile["pipeline"] = {"mutators": [function]}
-    own = files.with_files({"Kptfile": yaml.safe_dump(kptfile).encode()})
-    result = render(own, profile="compat")
-    return files, RenderResult(result.files.without("Kptfile"), result.steps, result.failure, result.findings)
+    if config.get("testType") == "eval":
+        return files, evaluated(files, config)
+    return files, render(files, profile="compat")
+
+
+def evaluated(files: FileTree, config: dict[str, Any]) -> RenderResult:
+    """Run one function over a folder, which need be no package, as upstream's `fn eval` does (kpt.md 11.10)."""
+    spec = FunctionSpec(image=config["image"])
+    found, read = BUILTIN.find(spec), Package(files).resources
+    if found is None:
+        return RenderResult(files, (), RenderFailure("unavailable", "", spec.label, "no such function"))
+    items = [Item(r.package, r.path, r.index, r.data, number, r.document) for number, r in enumerate(read)]
+    output = found.function(items, function_config(files, config), FunctionContext("compat", found.version))
+    step = Step("", "mutators", "", spec.image, "", int(output.failed), output.results, log=output.log)
+    if output.failed:
+        return RenderResult(files, (step,), RenderFailure("failed", "", spec.label, "the function failed"))
+    return RenderResult(write_back(files, read, map(placed, output.items), prune=True), (step,))
+
+
+def function_config(files: FileTree, config: dict[str, Any]) -> Any:
+    if "fnConfig" in config:
+        parsed = parse_cached(files[config["fnConfig"].removeprefix("../")].data)
+        assert isinstance(parsed, YamlFile)
+        return parsed.documents[0].data
+    data = {key: str(value) for key, value in config.get("args", {}).items()}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "function-input"}, "data": data}
+
+
+def placed(item: Item) -> Item:
+    path = item.path or "/".join(filter(None, (item.namespace, f"{item.kind.lower()}_{item.name}.yaml")))
+    return item.moved(path, max(item.index, 0))
 
 
 def missing_functions(case: Path) -> list[str]:

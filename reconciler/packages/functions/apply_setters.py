@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import re2
-
-from reconciler.krm.yaml import Path, YamlError
+from reconciler.krm.yaml import Path
+from reconciler.packages.functions.edits import EditError, commented, edit_each, visited_fields
 from reconciler.packages.functions.function import (
     Config,
     FunctionContext,
@@ -21,29 +20,24 @@ from reconciler.packages.functions.function import (
     value_at,
 )
 from reconciler.packages.functions.scalars import retyped
+from reconciler.packages.functions.setters import (
+    SETTER_COMMENT,
+    only_setter,
+    setter_names,
+    setter_pattern,
+    shown_values,
+)
 from reconciler.packages.parsing import Unparsable, parse_cached
-
-SETTER_COMMENT = "# kpt-set: "
-_PLACEHOLDER = re2.compile(r"\$\{([^}]*)\}")
-
-
-class _SetterError(ValueError):
-    """A field cannot be given its value; the message says why."""
 
 
 def apply_setters(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
     """Return the items with the setters' values; one result for each field, or one that says nothing matched."""
     setters = string_map((config or {}).get("data"))
-    changed: list[Item] = []
-    results: list[Result] = []
-    for item in items:
-        try:
-            new, said = _set_fields(item, setters)
-        except _SetterError as error:
-            return failure(items, f"failed to apply setters: {error}")
-        changed.append(new)
-        results += said
-    return Output(tuple(changed), tuple(results) or (Result("no matches for input setter(s)"),))
+    try:
+        changed, results = edit_each(items, lambda item: _set_fields(item, setters))
+    except EditError as error:
+        return failure(items, f"failed to apply setters: {error}")
+    return Output(changed, results or (Result("no matches for input setter(s)"),))
 
 
 def _set_fields(item: Item, setters: Mapping[str, str]) -> tuple[Item, list[Result]]:
@@ -54,29 +48,22 @@ def _set_fields(item: Item, setters: Mapping[str, str]) -> tuple[Item, list[Resu
     for path, _, comment in marked:
         # a list that becomes empty, or stops being so, may carry its comment at another place
         if changed is not item and changed.document.comment(path) != comment:
-            changed = _commented(changed, path, comment)
+            changed = commented(changed, path, comment)
     said = [(path, f"set field value to {quoted(text)}") for (path, _, _), text in zip(marked, texts, strict=True)]
     return changed, [changed.result(message, "info", path) for path, message in said]
-
-
-def _commented(item: Item, path: Path, comment: str) -> Item:
-    try:
-        return item.with_comment(path, comment)
-    except YamlError as error:
-        raise _SetterError(error.message) from error
 
 
 def _marked(item: Item, setters: Mapping[str, str]) -> Iterator[tuple[Path, str, str]]:
     """Yield (path, pattern, comment) of the fields whose pattern names at least one setter with a value."""
     if item.base is None or SETTER_COMMENT not in item.base.text:
         return
-    lists: list[Path] = []
-    for path, comment in item.document.comments().items():
-        pattern = comment.removeprefix(SETTER_COMMENT).strip()
-        old = value_at(item.data, path)
-        is_named = comment.startswith(SETTER_COMMENT) and any(f"${{{name}}}" in pattern for name in setters)
+    comments, lists = item.document.comments(), list[Path]()
+    for path, old in visited_fields(item.data):
+        comment = comments.get(path, "")
+        pattern = setter_pattern(comment)
+        is_named = any(f"${{{name}}}" in pattern for name in setters)
         # what stands inside a list that is replaced as a whole is gone with it
-        if is_named and not isinstance(old, dict) and not any(path[: len(outer)] == outer for outer in lists):
+        if is_named and not any(path[: len(outer)] == outer for outer in lists):
             lists += [path] if isinstance(old, list) else []
             yield path, pattern, comment
 
@@ -91,29 +78,21 @@ def _value(item: Item, path: Path, text: str) -> Any:
 
 def _text(pattern: str, old: Any, setters: Mapping[str, str]) -> str:
     """Return the pattern with values for its setters: those given, else those that the present value shows."""
-    present = _present_values(pattern, scalar_text(old) or "")
+    present = shown_values(pattern, scalar_text(old) or "")
     text = pattern
     for name, value in (*setters.items(), *present.items()):
         text = text.replace(f"${{{name}}}", value)
-    missing = [match.group(0) for match in _PLACEHOLDER.finditer(text)]
+    missing = [f"${{{name}}}" for name in setter_names(text)]
     if missing:
-        raise _SetterError(f"values for setters [{' '.join(missing)}] must be provided")
+        raise EditError(f"values for setters [{' '.join(missing)}] must be provided")
     return text
 
 
-def _present_values(pattern: str, text: str) -> dict[str, str]:
-    names = [match.group(1) for match in _PLACEHOLDER.finditer(pattern)]
-    parts = _PLACEHOLDER.split(pattern)[::2]
-    match = re2.search("(.*)".join(re2.escape(part) for part in parts), text)
-    values = match.groups() if match else ()
-    return dict(zip(names, values, strict=True)) if values and all(values) else {}
-
-
 def _list_text(pattern: str, setters: Mapping[str, str]) -> str:
-    match = _PLACEHOLDER.fullmatch(pattern)
-    if not match:
-        raise _SetterError(f"invalid setter pattern for array node: {quoted(pattern)}")
-    return setters[match.group(1)]
+    name = only_setter(pattern)
+    if name is None:
+        raise EditError(f"invalid setter pattern for array node: {quoted(pattern)}")
+    return setters[name]
 
 
 def _list(text: str) -> list[Any]:
@@ -122,5 +101,5 @@ def _list(text: str) -> list[Any]:
         return []
     values = None if isinstance(parsed, Unparsable) or len(parsed.documents) != 1 else parsed.documents[0].data
     if not isinstance(values, list):
-        raise _SetterError(f"input to array setter must be an array of values, but found {quoted(text)}")
+        raise EditError(f"input to array setter must be an array of values, but found {quoted(text)}")
     return values

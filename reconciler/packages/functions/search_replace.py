@@ -8,7 +8,8 @@ from typing import Any
 
 import re2
 
-from reconciler.krm.yaml import Path, YamlError
+from reconciler.krm.yaml import Path
+from reconciler.packages.functions.edits import EditError, commented, edit_each, visited_fields
 from reconciler.packages.functions.function import (
     Config,
     FunctionContext,
@@ -27,10 +28,6 @@ from reconciler.packages.kptfile import field_path
 _KEYS = ("by-value", "by-file-path", "by-value-regex", "by-path", "put-value", "put-comment")
 _GROUP = re2.compile(r"\$\{([0-9]+)\}")
 _GLOB = re2.compile(r"\*\*/|\*\*|\*|\?|\[[^\]]*\]|\{[^}]*\}|.")
-
-
-class _SearchError(ValueError):
-    """The search cannot be done as asked; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -61,23 +58,18 @@ class _Search:
         for number, group in enumerate(match.groups() if match else (), start=1):
             pattern = pattern.replace(f"${{{number}}}", group or "")
         if self.regex and _GROUP.search(pattern):
-            raise _SearchError("unable to resolve capture groups")
+            raise EditError("unable to resolve capture groups")
         return pattern
 
 
 def search_replace(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
     """Return the items with what was found replaced; one result for each match, or one that says there is none."""
-    changed: list[Item] = []
-    results: list[Result] = []
     try:
         search = _read(string_map((config or {}).get("data")))
-        for item in items:
-            new, said = _searched(item, search)
-            changed.append(new)
-            results += said
-    except _SearchError as error:
+        changed, results = edit_each(items, lambda item: _searched(item, search))
+    except EditError as error:
         return failure(items, f"failed to perform search-replace operation: {quoted(str(error))}")
-    return Output(tuple(changed), tuple(results) or (Result("no matches"),))
+    return Output(changed, results or (Result("no matches"),))
 
 
 def path_matches(path: str, pattern: Sequence[str]) -> bool:
@@ -103,9 +95,9 @@ def _element_matches(part: str, pattern: str) -> bool:
 def _read(data: Mapping[str, str]) -> _Search:
     for key in data:
         if key not in _KEYS:
-            raise _SearchError(f'invalid matcher "{key}", must be one of [{" ".join(map(quoted, _KEYS))}]')
+            raise EditError(f'invalid matcher "{key}", must be one of [{" ".join(map(quoted, _KEYS))}]')
     if data.get("by-value") and data.get("by-value-regex"):
-        raise _SearchError('only one of ["by-value", "by-value-regex"] can be provided')
+        raise EditError('only one of ["by-value", "by-value-regex"] can be provided')
     return _Search(
         value=data.get("by-value", ""),
         regex=_regex(data.get("by-value-regex", "")),
@@ -120,7 +112,7 @@ def _regex(pattern: str) -> Any:
     try:
         return re2.compile(pattern) if pattern else None
     except re2.error as error:
-        raise _SearchError(f"{quoted(pattern)} must be a regular expression: {error}") from error
+        raise EditError(f"{quoted(pattern)} must be a regular expression: {error}") from error
 
 
 def _glob(pattern: str) -> str:
@@ -146,34 +138,21 @@ def _searched(item: Item, search: _Search) -> tuple[Item, list[Result]]:
         changed = item.with_values([(search.path, resolved(search.put_value))])
         return changed, [item.result(message, "info", search.path)]
     results: list[Result] = []
-    for path, text in list(_fields(item.data, (), search)):
+    for path, text in list(_fields(item.data, search)):
         item, shown = _put(item, path, text, search)
         verb = "Mutated field value to" if search.put_value or search.put_comment else "Matched field value"
         results.append(item.result(f"{verb} {quoted(shown)}", "info", path))
     return item, results
 
 
-def _fields(value: Any, path: Path, search: _Search) -> Iterator[tuple[Path, str | None]]:
+def _fields(data: Any, search: _Search) -> Iterator[tuple[Path, str | None]]:
     """Yield the matching fields with their text, None for a list that gets a comment."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            if search.put_comment and isinstance(inner, list) and inner and search.path:
-                yield from [((*path, key), None)] if path_matches(field_path((*path, key)), search.path) else []
-        for key, inner in value.items():
-            yield from _fields(inner, (*path, key), search)
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from _fields(inner, (*path, index), search)
-    else:
-        text = scalar_text(value) or ""
-        yield from [(path, text)] if search.matches(path, text) else []
-
-
-def _commented(item: Item, path: Path, comment: str) -> Item:
-    try:
-        return item.with_comment(path, comment)
-    except YamlError as error:
-        raise _SearchError(error.message) from error
+    for path, value in visited_fields(data):
+        text = scalar_text(value)
+        if text is not None:
+            yield from [(path, text)] if search.matches(path, text) else []
+        elif search.put_comment and value and search.path and path_matches(field_path(path), search.path):
+            yield path, None
 
 
 def _put(item: Item, path: Path, text: str | None, search: _Search) -> tuple[Item, str]:
@@ -181,12 +160,12 @@ def _put(item: Item, path: Path, text: str | None, search: _Search) -> tuple[Ite
     if text is None:
         comment = f"# {search.put_comment}"
         shown = ", ".join(scalar_text(value) or "" for value in value_at(item.data, path))
-        return _commented(item, path, comment), f"[{shown}]"
+        return commented(item, path, comment), f"[{shown}]"
     shown = text
     if search.put_value:
         shown = search.filled(search.put_value, text)
         item = item.with_values([(path, retyped(shown, item.document, path))])
     if search.put_comment:
         comment = f"# {search.filled(search.put_comment, text)}"
-        item, shown = _commented(item, path, comment), f"{shown} {comment}"
+        item, shown = commented(item, path, comment), f"{shown} {comment}"
     return item, shown
