@@ -67,11 +67,19 @@ class Parts:
 
 
 def build_parts(
-    settings: Settings, config: str, *, missing_is_empty: bool = False, progress: Progress | None = None
+    settings: Settings,
+    config: str,
+    *,
+    missing_is_empty: bool = False,
+    progress: Progress | None = None,
+    clock: Callable[[], float] = time.time,
 ) -> Parts:
-    """Build the parts of a pass over `config`. Raises GitError when the config's address cannot be used."""
+    """Build the parts of a pass over `config`. Raises GitError when the config's address cannot be used.
+
+    `clock` gives seconds since 1970; it decides when something is done, never what is written.
+    """
     _allow_many_files()
-    builder = _Builder(settings, open_source(config, options=git_options(settings)))
+    builder = _Builder(settings, open_source(config, options=git_options(settings)), clock)
     backoff = Backoff(_FIRST_REST_SECONDS, settings.max_backoff_seconds, time.monotonic)
     prefix = settings.state_ref.partition("{repository}")[0]
     remotes = Remotes(builder.open_mirror, prefix, backoff)
@@ -149,9 +157,10 @@ def git_options(settings: Settings) -> GitOptions:
 class _Builder:
     """Builds the tools of a pass; remembers what stays the same between passes."""
 
-    def __init__(self, settings: Settings, source: Source) -> None:
+    def __init__(self, settings: Settings, source: Source, clock: Callable[[], float]) -> None:
         self._settings = settings
         self._source = source
+        self._clock = clock
         self._options = git_options(settings)
         self._cache = Path(settings.cache).expanduser()
         self._memory: ParseMemory = {}
@@ -188,6 +197,7 @@ class _Builder:
             writer=_Writer,
             state_ref=self._settings.state_ref,
             draft_template=self._settings.drafts.branch,
+            clock=self._clock,
             missing_is_empty=missing_is_empty,
             progress=progress or (lambda stage, done, total: None),
         )
@@ -232,12 +242,14 @@ class _Builder:
         destinations = {urls[name] for name, one in usable.items()}
         return sorted(upstreams), sorted(destinations)
 
-    def _rooms(self, catalog: Catalog, remotes: Remotes, states: Mapping[Destination, DestinationState]) -> RoomResult:
+    def _rooms(
+        self, catalog: Catalog, remotes: Remotes, states: Mapping[Destination, DestinationState], now: int
+    ) -> RoomResult:
         _, usable, findings = self._usable(catalog)
         around = Surroundings(
             usable, RemoteUpstreams(remotes, self._resolve), _children(states),
             self._settings.guards.max_delete_percent, f"{__version__} {self._engine.profile}",
-            Limits(**self._settings.limits.cel.model_dump()),
+            Limits(**self._settings.limits.cel.model_dump()), now,
         )  # fmt: skip
         result = variants_of(catalog, around)
         return RoomResult(result.variants, result.stalled, result.statuses, (*findings, *result.findings), result.kept)

@@ -57,4 +57,4 @@ def _work(settings: Settings) -> Work:
     parts = build_parts(settings, config_of(settings))
     passes = Passes(parts.source, parts.remotes, parts.tools, publisher)
     rhythm = Rhythm(settings.poll_seconds, settings.poll_jitter_percent, settings.max_backoff_seconds)
-    return Work(passes.run, parts.backoff.forgive, rhythm, parts.folders)
+    return Work(passes.run, parts.backoff.forgive, rhythm, parts.folders, lambda: passes.due_in)

@@ -1,6 +1,8 @@
-"""Passes of the service: equal heads end a pass at once, and each pass is one event (design 4.2)."""
+"""Passes of the service: equal heads end a pass at once, unless something is due; each is one event (design 4.2)."""
 
 from __future__ import annotations
+
+import math
 
 import structlog
 
@@ -26,6 +28,12 @@ class Passes:
         self._tools = tools
         self._publisher = publisher
         self._settled = ("", "")
+        self._due: int | None = None
+
+    @property
+    def due_in(self) -> float:
+        """The seconds until the heads that the last pass left ask for another one; infinite when they do not."""
+        return math.inf if self._due is None else self._due - self._tools.clock()
 
     def run(self) -> bool:
         """Run one pass; return False when it should be tried again soon. Raises GitError without a readable config.
@@ -34,13 +42,14 @@ class Passes:
         """
         with self._remotes as remotes:
             found = gather(self._source, remotes, self._tools)
-            if (found.snapshot.id, found.heads) == self._settled:
+            if (found.snapshot.id, found.heads) == self._settled and not self._is_due(found.now):
                 log.debug("pass_unchanged", config=found.snapshot.id)
                 return True
             report = decide_and_publish(found, remotes, self._tools, self._publisher)
             settled = report.settled and self._publisher.done
             remotes.maintain()
             self._settled = (found.snapshot.id, remotes.digest()) if settled else ("", "")
+            self._due = report.due
         for finding in report.plan.all_findings():
             log.info(
                 "finding",
@@ -51,3 +60,6 @@ class Passes:
             )
         log.info("pass_finished", config=report.plan.config, clean=report.clean, **tally(report))
         return settled
+
+    def _is_due(self, now: int) -> bool:
+        return self._due is not None and self._due <= now

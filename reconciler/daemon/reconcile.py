@@ -14,7 +14,7 @@ import structlog
 from reconciler.daemon.config import ConfigSnapshot
 from reconciler.daemon.publish import Written, describe, proposed_ref, write_plans
 from reconciler.daemon.remotes import DestinationObjects, Remote, Remotes
-from reconciler.gitio.errors import GitError, TooLargeError
+from reconciler.gitio.errors import GitError, ObjectMissingError, TooLargeError
 from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, Refused
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding
@@ -74,9 +74,12 @@ class Rooms(Protocol):
     """All rooms together."""
 
     def __call__(
-        self, catalog: Catalog, remotes: Remotes, states: Mapping[Destination, DestinationState]
+        self, catalog: Catalog, remotes: Remotes, states: Mapping[Destination, DestinationState], now: int
     ) -> RoomResult:
-        """Return what the rooms make of a catalog; `states` are those of all destinations that can be read."""
+        """Return what the rooms make of a catalog; `states` are those of all destinations that can be read.
+
+        `now`, in seconds since 1970, decides what has settled.
+        """
         ...
 
 
@@ -93,18 +96,23 @@ class Tools:
     writer: Callable[[str], Writer]
     state_ref: str
     draft_template: str
+    clock: Callable[[], float]
     missing_is_empty: bool = False
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a pass found and did: the plan, what became of each destination, and how much was rendered."""
+    """What a pass found and did: the plan, what became of each destination, and how much was rendered.
+
+    `due` is when the same heads will ask for another pass: the first move that settles, in seconds since 1970.
+    """
 
     plan: FleetPlan
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
     written: Mapping[str, Written] = field(default_factory=dict)
     renders: int = 0
+    due: int | None = None
 
     @property
     def clean(self) -> bool:
@@ -123,11 +131,12 @@ class Report:
 
 @dataclass(frozen=True)
 class Gathered:
-    """What a pass starts from: the config and its objects, with all remotes fetched."""
+    """What a pass starts from: the config and its objects, with all remotes fetched, and the time it is."""
 
     snapshot: ConfigSnapshot
     catalog: Catalog
     heads: str
+    now: int
 
 
 def gather(source: ConfigSource, remotes: Remotes, tools: Tools) -> Gathered:
@@ -139,7 +148,7 @@ def gather(source: ConfigSource, remotes: Remotes, tools: Tools) -> Gathered:
     tools.progress("fetching", 0, 1)
     remotes.fetch(*tools.urls(catalog))
     tools.progress("fetching", 1, 1)
-    return Gathered(snapshot, catalog, remotes.digest())
+    return Gathered(snapshot, catalog, remotes.digest(), int(tools.clock()))
 
 
 def reconcile(source: ConfigSource, remotes: Remotes, tools: Tools, publisher: Publisher) -> Report:
@@ -150,7 +159,7 @@ def reconcile(source: ConfigSource, remotes: Remotes, tools: Tools, publisher: P
 def validate(source: ConfigSource, remotes: Remotes, tools: Tools) -> tuple[Finding, ...]:
     """Return every finding about the config: files, objects, references; nothing is rendered."""
     found = gather(source, remotes, tools)
-    room = tools.rooms(found.catalog, remotes, {})
+    room = tools.rooms(found.catalog, remotes, {}, found.now)
     return FleetPlan(found.snapshot.id, 0, room, (), _catalog_findings(found.catalog)).all_findings()
 
 
@@ -164,7 +173,7 @@ def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publishe
     destinations = tools.destinations(catalog)
     states = read_states(destinations, remotes, tools.state_ref)
     known = {one: state for one, state in states.items() if isinstance(state, DestinationState)}
-    room = tools.rooms(catalog, remotes, known)
+    room = tools.rooms(catalog, remotes, known, found.now)
     desk = _Desk(snapshot, catalog, remotes, tools, room)
     destinations = [one for one in destinations if one in states or desk.is_wanted(one)]
     plans: dict[ObjectKey, DestinationPlan] = {}
@@ -188,7 +197,11 @@ def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publishe
         not catalog.unreadable,
     )  # fmt: skip
     publisher.finish(fleet, remotes)
-    return Report(fleet, outcomes, written, desk.renders)
+    return Report(fleet, outcomes, written, desk.renders, _due(room))
+
+
+def _due(room: RoomResult) -> int | None:
+    return min((one.settling.until for one in room.variants if one.settling), default=None)
 
 
 def _as_pushed(plan: DestinationPlan, outcome: Outcome) -> DestinationPlan:
@@ -328,11 +341,17 @@ class _Desk:
         self.renders += 1
         return self._render(variant, files, earlier)
 
-    def upstream_files(self, upstream: Upstream) -> FileTree:
-        """Return an upstream package's files, and remember them for the state that will name them by their tree."""
+    def upstream_files(self, upstream: Upstream, destination: Remote) -> FileTree:
+        """Return an upstream package's files, and remember them for the state that will name them by their tree.
+
+        What a reference has moved away from may be gone there; the state of a destination keeps what it was made of.
+        """
         remote = self._remotes.get(upstream.url)
         assert remote is not None
-        files = _read_files(remote, upstream.tree)
+        try:
+            files = _read_files(remote, upstream.tree)
+        except ObjectMissingError:
+            files = _read_files(destination, upstream.tree)
         self.sources_read[files.id] = files
         return files
 
@@ -408,10 +427,14 @@ class _Sources:
     """Contents of trees for one destination."""
 
     def __init__(self, desk: _Desk, remote: Remote) -> None:
-        self.upstream = desk.upstream_files
+        self._desk = desk
         self.lock_tree = desk.lock_tree
         self._read = desk.sources_read
         self._remote = remote
+
+    def upstream(self, upstream: Upstream) -> FileTree:
+        """Return an upstream package's files."""
+        return self._desk.upstream_files(upstream, self._remote)
 
     def standing(self, tree: TreeId) -> FileTree:
         """Return the files of a tree of the destination, or of a source that was read and is not there yet."""

@@ -33,6 +33,7 @@ class Remote:
         # equal trees are equal packages: an upstream that fans out to a fleet is read once
         self.files = lru_cache(REMEMBERED_TREES)(self._files)
         self.skipped = lru_cache(REMEMBERED_TREES)(self._skipped)
+        self.changed_seconds = lru_cache(None)(self._changed_seconds)
 
     @property
     def refs(self) -> Mapping[str, CommitId]:
@@ -44,6 +45,17 @@ class Remote:
         if commit not in self._commits:
             self._commits[commit] = self._reader.commit(commit)
         return self._commits[commit]
+
+    def tagged_seconds(self, ref: str) -> int:
+        """Return when a tag was made: the tagger's date, else the date of the commit that it names."""
+        tag, commit = self.refs[ref], self.mirror.peeled(ref)
+        assert commit, "a tag of something else is no revision, and nobody asks for its date"
+        tagger = self._reader.tagger(ObjectId(tag)) if tag != commit else None
+        return tagger.seconds if tagger else self.commit(commit).seconds
+
+    def _changed_seconds(self, commit: CommitId, path: str) -> int:
+        changed = self.mirror.last_change(commit, path)
+        return self.commit(changed or commit).seconds
 
     def read_ahead(self, commits: Iterable[CommitId], folder: str) -> list[TreeId]:
         """Read commits with their root trees and one folder of each in one go; return the folders' ids.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -42,13 +43,15 @@ class Rhythm:
 class Work:
     """What the service drives: one pass, its rhythm, the folders worth watching.
 
-    `run_pass` returns whether the world let it finish; `hurry` lets resting remotes be asked at once.
+    `run_pass` returns whether the world let it finish; `hurry` lets resting remotes be asked at once; `due_in` gives
+    the seconds to the next moment at which something is to be done though nothing moves.
     """
 
     run_pass: Callable[[], bool]
     hurry: Callable[[], None]
     rhythm: Rhythm
     folders: Sequence[Path]
+    due_in: Callable[[], float] = lambda: math.inf
 
 
 def serve(build: Callable[[], Work], wakeups: Wakeups, chance: Callable[[], float] = random.random) -> None:
@@ -70,7 +73,9 @@ def _passes(work: Work, wakeups: Wakeups, chance: Callable[[], float]) -> frozen
         if Wakeup.NOW in reasons or Wakeup.FOLDER in reasons:
             work.hurry()
         failures = 0 if _one_pass(work) else failures + 1
-        reasons = wakeups.wait(work.rhythm.pause(failures, chance()))
+        pause = work.rhythm.pause(failures, chance())
+        # after a failure what is due waits, too: it would be asked for in vain, and at once
+        reasons = wakeups.wait(pause if failures else min(pause, max(work.due_in(), 0.0)))
         log.debug("woken", reasons=sorted(reasons))
     return reasons
 

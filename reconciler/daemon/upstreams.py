@@ -52,6 +52,14 @@ class RemoteRefs:
         has_kptfile = self._remote.blob_at(commit, f"{path}/{KPTFILE}") is not None
         return FoundPackage(tree, self._remote.skipped(tree), has_kptfile)
 
+    def tagged_seconds(self, name: str) -> int:
+        """Return when a tag was made."""
+        return self._remote.tagged_seconds(f"refs/tags/{name}")
+
+    def changed_seconds(self, commit: CommitId, path: str) -> int:
+        """Return when a path last changed, along first parents up to `commit`."""
+        return self._remote.changed_seconds(commit, path)
+
     def file(self, commit: CommitId, path: str) -> bytes | None:
         """Return a file's content; one beyond our limits is there, and says nothing that anybody could parse."""
         blob = self._remote.blob_at(commit, path)

@@ -141,6 +141,11 @@ class Mirror:
         lines = self._run("rev-list", "--first-parent", "--reverse", new, f"^{old}", "--").lines
         return [CommitId(line) for line in lines]
 
+    def last_change(self, commit: CommitId, path: str) -> CommitId | None:
+        """Return the last commit, along first parents up to `commit`, that changed a file or directory."""
+        lines = self._run("rev-list", "-1", "--first-parent", check_id(commit), "--", f":(literal){path}").lines
+        return CommitId(lines[0]) if lines else None
+
     def write(self, commits: Sequence[NewCommit]) -> list[CommitId]:
         """Write commits in one stream and return their ids in order; equal input, equal ids. No ref moves."""
         return self._import(commits, self._options.author)

@@ -113,6 +113,12 @@ class ObjectReader:
         """Return the commit of this id."""
         return _parse_commit(commit, self._one(commit, b"commit"))
 
+    def tagger(self, tag: ObjectId) -> Person | None:
+        """Return who made an annotated tag, and when; None for one that does not say."""
+        head, _, _ = self._one(tag, b"tag").partition(b"\n\n")
+        lines = (line for line in head.split(b"\n") if line.startswith(b"tagger "))
+        return next((_parse_person(line.removeprefix(b"tagger ")) for line in lines), None)
+
     def tree(self, tree: TreeId) -> tuple[TreeEntry, ...]:
         """Return the entries of a tree, in Git's order; recently read ones are remembered."""
         known = self._trees.get(tree)

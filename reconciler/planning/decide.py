@@ -10,6 +10,7 @@ from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding, Severity, Where, errors
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Rendered, Unchanged
 from reconciler.planning.render import stands_alone
+from reconciler.planning.settling import hold
 from reconciler.planning.state import Offer, PackageRecord, Seen
 from reconciler.rules.variant import Earlier, Upstream, Variant
 from reconciler.rules.variants.status import (
@@ -88,6 +89,9 @@ def _decide(question: Question, catalog: Catalog, sources: Sources, render: Rend
     record = question.mine
     if (record is None or not record.owned) and (refusal := _refuse(question)):
         return refusal
+    if isinstance(held := hold(question.variant, record, question.seen), Blocked):
+        return held
+    question = replace(question, variant=held)
     if record is None:
         return _render(question, (), sources, render)
     moved = changed_answers(record.trace, question.variant.facts, catalog)

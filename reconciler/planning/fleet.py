@@ -9,6 +9,7 @@ from reconciler.krm.findings import Finding
 from reconciler.planning.branches import Layout
 from reconciler.planning.destination import Destination
 from reconciler.planning.outcome import Blocked, Draft, Held, Outcome, Unchanged
+from reconciler.planning.settling import settling_findings
 from reconciler.planning.standing import Heads
 from reconciler.planning.state import DestinationState
 from reconciler.rules.variant import RoomResult
@@ -61,7 +62,7 @@ class FleetPlan:
             found += plan.findings
             found += (held.finding for held in plan.held)
         for _, outcome in self.outcomes():
-            found += _of(outcome)
+            found += (*_of(outcome), *settling_findings(outcome.variant))
         return tuple(dict.fromkeys(found))
 
 

@@ -123,13 +123,15 @@ def _dependencies(outcome: Outcome) -> list[dict[str, Any]]:
 
 
 def _pending(outcome: Outcome) -> list[str]:
+    settling = outcome.variant.settling
+    moves = [settling.message] if settling else []
     match outcome:
         case Draft() | Unchanged(why="drafted"):
-            return [REVIEW]
+            return [REVIEW, *moves]
         case Blocked(conditions=conditions):
-            return [one.message for one in conditions if one.reason == "DownstreamProposed"]
+            return [*(one.message for one in conditions if one.reason == "DownstreamProposed"), *moves]
         case Unchanged():
-            return []
+            return moves
 
 
 def _with_config(status: ObjectStatus, config: ConfigStatus | None) -> ObjectStatus:

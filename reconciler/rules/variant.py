@@ -50,7 +50,8 @@ class Upstream:
     """A resolved upstream package: what its lock will say, and the tree that is its content.
 
     `url` names the remote to read from, `repo` is the text for Kptfiles (no credentials), `repository` the
-    Repository's name, `directory` has no leading slash, `ref` is a tag name, a branch name or a commit.
+    Repository's name, `directory` has no leading slash, `ref` is a tag name, a branch name or a commit. `floating`:
+    people asked for what a name leads to, and not for this ref.
     """
 
     namespace: str
@@ -63,6 +64,7 @@ class Upstream:
     commit: CommitId
     tree: TreeId
     committer_seconds: int = 0
+    floating: bool = False
 
     def as_data(self) -> dict[str, str]:
         """Return it as status files write it (design 10.28)."""
@@ -70,6 +72,22 @@ class Upstream:
             "repo": self.repo, "directory": self.directory, "ref": self.ref,
             "commit": self.commit, "tree": self.tree,
         }  # fmt: skip
+
+    @property
+    def fact(self) -> str:
+        """What of it the output of a render depends on, as the trace keeps it."""
+        return f"{self.repo} {self.directory} {self.ref} {self.tree}"
+
+
+@dataclass(frozen=True)
+class Settling:
+    """A move of an upstream's reference that has not stood long enough: when it will have, and what is said of it.
+
+    `until` is in seconds since 1970: a date of Git's plus the wish of people, never a clock's (design 10.13).
+    """
+
+    until: int
+    message: str
 
 
 @dataclass(frozen=True)
@@ -127,6 +145,7 @@ class Variant:
 
     `deployment`: the place is a deployment repository, so that the package gets a context (porch 8.1).
     `followed` is False for a package that was adopted without an upstreamLock: it is mutated, never updated.
+    `settling`: the upstream is one that a reference has moved to, and not to be acted on yet.
 
     `facts` are what the output depends on besides what the mutation looks up: each name says what it is, so
     that a change of it can be named as the cause of a draft.
@@ -144,6 +163,7 @@ class Variant:
     annotations: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     followed: bool = True
+    settling: Settling | None = None
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from reconciler.krm.durations import duration_seconds
 from reconciler.rules.variant import AdoptionPolicy, DeletionPolicy
 
 UpdateStrategy = Literal["resource-merge", "copy-merge", "fast-forward", "force-delete-replace"]
@@ -49,15 +50,34 @@ Reference = Revision | Head | Workspace | FloatingTag
 
 @dataclass(frozen=True)
 class Upstream:
-    """The package to vary, and which of its revisions."""
+    """The package to vary, and which of its revisions (design 10.21).
+
+    `settle` is the duration that a moved reference must have stood before it is followed; "" follows at once.
+    `tag` is the floating tag whose moves are proposed to the config as revisions (tagMode rewrite), "" for none; the
+    reference is then the revision that counts, or that tag itself as long as no revision is written.
+    """
 
     repo: str
     package: str
     reference: Reference
+    settle: str = ""
+    tag: str = ""
+
+    @property
+    def settle_seconds(self) -> int:
+        """How long a moved reference must have stood."""
+        return duration_seconds(self.settle) or 0
+
+    @property
+    def awaits_revision(self) -> bool:
+        """Whether no revision is written yet beside a tag that is not followed."""
+        return bool(self.tag) and self.reference == FloatingTag(self.tag)
 
     def as_data(self) -> dict[str, Any]:
         """Return it as it is written to YAML."""
-        return {"repo": self.repo, "package": self.package, **_reference_data(self.reference)}
+        rewrite = {"tag": self.tag, "tagMode": "rewrite"} if self.tag else {}
+        policy = {"tagPolicy": {"settle": self.settle}} if self.settle else {}
+        return {"repo": self.repo, "package": self.package, **_reference_data(self.reference), **rewrite, **policy}
 
 
 def _reference_data(reference: Reference) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import cast
 
+from reconciler.krm.durations import duration_seconds
 from reconciler.krm.names import (
     annotation_key_fault,
     label_key_fault,
@@ -32,6 +33,7 @@ FUNCTION_FIELDS = ("image", "exec", "configPath", "configMap", "name", "tag", "s
 UPDATE_STRATEGIES = ("resource-merge", "copy-merge", "fast-forward", "force-delete-replace")
 CONFLICT_POLICIES = ("upstream", "local", "block")
 _SELECTOR_FIELDS = ("apiVersion", "kind", "name", "namespace", "labels", "annotations")
+_REWRITE = "rewrite"
 _NUMBERED = re.compile(r"v?([1-9][0-9]*)")
 _LIKE_A_REVISION = re.compile(r"v?[0-9]+")
 
@@ -47,15 +49,19 @@ def read_upstream_aliases(upstream: Fields) -> Fields:
 
 
 def read_references(upstream: Fields) -> list[Reference]:
-    """Return the references that are written: a sound upstream has exactly one."""
+    """Return the references that are written: a sound upstream has exactly one, or a revision before a tag."""
     found = (_read_revision(upstream), _read_workspace(upstream), _read_tag(upstream))
     return [reference for reference in found if reference is not None]
 
 
 def count_references(upstream: Fields) -> int:
-    """Return how many of revision, workspaceName and tag are written, sound or not."""
+    """Return how many of revision, workspaceName and tag are written, sound or not.
+
+    A tag that is rewritten to a revision may stand beside that revision: the two are one (porch 14.1).
+    """
     named = [name for name in ("workspaceName", "tag") if upstream.raw(name) not in (None, "")]
-    return upstream.has("revision") + len(named)
+    beside = "tag" in named and upstream.has("revision") and upstream.raw("tagMode") == _REWRITE
+    return upstream.has("revision") + len(named) - beside
 
 
 def _read_revision(upstream: Fields) -> Reference | None:
@@ -107,13 +113,22 @@ def _tag_fault(name: str) -> str | None:
 
 
 def build_upstream(upstream: Fields, repo: str, package: str, reference: Reference) -> Upstream:
-    """Return the upstream; ways to follow a floating tag that we do not have yet are refused (design 10.21)."""
-    mode, policy = upstream.at("tagMode"), upstream.fields("tagPolicy")
-    upstream.choice("tagMode", ("draft",), f'{mode} can only be "draft"; "rewrite" is not supported yet')
+    """Return the upstream with the fields that say how its tag is followed (design 10.21)."""
+    complaint = f'{upstream.at("tagMode")} can only be "follow" or "{_REWRITE}"'
+    mode = upstream.choice("tagMode", ("follow", _REWRITE), complaint)
+    tag = upstream.raw("tag")
+    if mode == _REWRITE and not tag:
+        upstream.faults.add(f'{upstream.at("tagMode")} "{_REWRITE}" needs {upstream.at("tag")}: the tag to look at')
+    return Upstream(repo, package, reference, _read_settle(upstream), str(tag or "") if mode == _REWRITE else "")
+
+
+def _read_settle(upstream: Fields) -> str:
+    policy = upstream.fields("tagPolicy")
     policy.refuse_unknown("settle")
-    if policy.has("settle"):
-        upstream.faults.add(f"{policy.at('settle')} is not supported yet: a tag is followed as soon as it moves")
-    return Upstream(repo, package, reference)
+    settle = policy.text("settle")
+    if settle and duration_seconds(settle) is None:
+        upstream.faults.add(f'{policy.at("settle")} must be a duration such as "10m" or "1h30m", not {shown(settle)}')
+    return settle
 
 
 def read_labels(fields: Fields, name: str) -> dict[str, str]:

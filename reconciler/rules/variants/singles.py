@@ -11,6 +11,7 @@ from reconciler.rules.variants.field_places import field_findings
 from reconciler.rules.variants.model import PackageVariantSpec
 from reconciler.rules.variants.mutate import mutation_of
 from reconciler.rules.variants.read_variant import read_package_variant
+from reconciler.rules.variants.settle import settling_of
 from reconciler.rules.variants.surroundings import Surroundings, Unreachable, Upstreams
 from reconciler.rules.variants.upstream import Resolved, Unresolved
 from reconciler.snapshot.catalog import ConfigObject
@@ -62,13 +63,14 @@ def _variant(owner: Owner, spec: PackageVariantSpec, where: Where, found: Resolv
     deployment = around.repositories[key.namespace, place.repository].deployment
     facts = {
         "variant": digest({"name": key.name, "spec": spec.as_data()}),
-        "upstream": f"{upstream.repo} {upstream.directory} {upstream.ref} {upstream.tree}",
+        "upstream": upstream.fact,
         "repository": digest({"deployment": deployment}),
         "engine": around.engine,
     }
     return Variant(
         owner, place, upstream, mutation_of(spec, key.name, key.namespace), facts,
         deployment, spec.adoption_policy, spec.deletion_policy, spec.labels, spec.annotations, _warnings(found, where),
+        settling=settling_of(spec.upstream, found, around.now),
     )  # fmt: skip
 
 
@@ -90,7 +92,7 @@ def _upstream(namespace: str, found: Resolved, around: Surroundings) -> Upstream
     return Upstream(
         namespace, found.repository, around.upstreams.url(repository), kptfile_url(repository.url),
         found.directory, found.package, found.ref, found.commit, found.tree,
-        around.upstreams.seconds(repository, found.commit),
+        around.upstreams.seconds(repository, found.commit), found.floating,
     )  # fmt: skip
 
 

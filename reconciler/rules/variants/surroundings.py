@@ -44,7 +44,7 @@ class Surroundings:
     """What the room needs besides the catalog.
 
     `children` are the places that each set's variants already own; `engine` changes when rendering may; `cel` is
-    what one expression may cost.
+    what one expression may cost; `now`, in seconds since 1970, decides when a move has settled, and is never written.
     """
 
     repositories: Repositories
@@ -53,6 +53,7 @@ class Surroundings:
     max_delete_percent: int = 30
     engine: str = ""
     cel: Limits = field(default_factory=Limits)
+    now: int = 0
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 from reconciler.krm.yaml import YamlError, parse
@@ -47,6 +47,14 @@ class UpstreamRefs(Protocol):
         """Return a file's content."""
         ...
 
+    def tagged_seconds(self, name: str) -> int:
+        """Return when a tag was made: the tagger's date, of a lightweight tag the committer's date of its commit."""
+        ...
+
+    def changed_seconds(self, commit: CommitId, path: str) -> int:
+        """Return when a path last changed: the date of the last first-parent commit up to `commit` that touched it."""
+        ...
+
 
 @dataclass(frozen=True)
 class UpstreamRepository:
@@ -67,6 +75,7 @@ class Resolved:
 
     `ref` is what the lock will say: a tag's name or a branch's. `number` is N of a tag `vN`, else -1.
     `warnings` are texts for the log and the status. `skipped` are paths in the package that are not copied.
+    `since` is when the reference came to mean this, in seconds since 1970, as far as Git knows; 0 where nobody asks.
     """
 
     repository: str
@@ -79,6 +88,7 @@ class Resolved:
     directory: str
     warnings: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
+    since: int = 0
 
     @property
     def suffix(self) -> str:
@@ -88,7 +98,7 @@ class Resolved:
 
 @dataclass(frozen=True)
 class Unresolved:
-    """Why an upstream cannot be used: `UpstreamNotFound` or `UpstreamNotPublished`."""
+    """Why an upstream cannot be used: `UpstreamNotFound`, `UpstreamNotPublished` or `RevisionPending`."""
 
     reason: str
     message: str
@@ -96,16 +106,22 @@ class Unresolved:
 
 @dataclass(frozen=True)
 class _Ref:
+    """A tag, or a branch's head; `channel` is the file that named the tag, at that commit of the branch."""
+
     name: str
     number: int
     commit: CommitId
     floating: bool
     warnings: tuple[str, ...] = ()
+    is_tag: bool = True
+    channel: tuple[CommitId, str] | None = None
 
 
 def resolve(upstream: Upstream, repository: UpstreamRepository, refs: UpstreamRefs) -> Resolved | Unresolved:
     """Return the revision that the upstream means, or why there is none."""
     where = _Where(upstream, repository, refs)
+    if upstream.awaits_revision:
+        return where.pending()
     ref = where.find(upstream.reference)
     if isinstance(ref, Unresolved):
         return ref
@@ -116,7 +132,7 @@ def resolve(upstream: Upstream, repository: UpstreamRepository, refs: UpstreamRe
     directory = _below(repository.directory, upstream.package)
     return Resolved(
         repository.name, upstream.package, ref.name, ref.number, ref.commit, package.tree, ref.floating, directory,
-        ref.warnings, package.skipped,
+        ref.warnings, package.skipped, where.since(ref) if upstream.settle_seconds else 0,
     )  # fmt: skip
 
 
@@ -151,10 +167,27 @@ class _Where:
             case FloatingTag(name):
                 return self._channel(name)
 
+    def since(self, ref: _Ref) -> int:
+        """Return when a reference came to mean what it means: nobody wrote that down but Git (design 10.13)."""
+        if not ref.is_tag:
+            # a head moves with every package of its repository; this one has stood since its own last change
+            return self.refs.changed_seconds(ref.commit, _below(self.repository.directory, self.upstream.package))
+        tagged = self.refs.tagged_seconds(ref.name)
+        return max(tagged, self.refs.changed_seconds(*ref.channel)) if ref.channel else tagged
+
+    def pending(self) -> Unresolved:
+        """Return why a tag that is not followed means nothing yet: a revision must stand beside it (porch 14.1)."""
+        tag = f"tag {self.upstream.tag} of {self.upstream.repo}/{self.upstream.package}"
+        message = (
+            f"spec.upstream.revision is missing: with tagMode rewrite it is what counts, and {tag} is only looked at;"
+            " merge the proposal that adds it, or write it"
+        )
+        return Unresolved("RevisionPending", message)
+
     def _head(self) -> _Ref | Unresolved:
         branch = self.repository.branch
         commit = self.refs.branch(branch)
-        return _Ref(branch, -1, commit, floating=True) if commit else self._not_found(branch)
+        return _Ref(branch, -1, commit, floating=True, is_tag=False) if commit else self._not_found(branch)
 
     def _tagged(self, suffix: str, *, floating: bool = False) -> _Ref | None:
         # a slash would reach into the tags of a package below this one
@@ -192,7 +225,7 @@ class _Where:
             warning = (
                 f'the channel file says {listed.name} for "{name}" and wins over the tag {tagged.name}, which differs'
             )
-            return _Ref(listed.name, listed.number, listed.commit, True, (warning,))
+            return replace(listed, warnings=(warning,))
         return listed
 
     def _listed(self, channel: str) -> _Ref | Unresolved | None:
@@ -205,7 +238,8 @@ class _Where:
             if isinstance(revision, _BadChannel):
                 return Unresolved("UpstreamNotFound", f"{path} in {self.upstream.repo}: {revision.why}")
             if revision:
-                return self._tagged(revision, floating=True) or self._not_found(revision)
+                tagged = self._tagged(revision, floating=True)
+                return replace(tagged, channel=(head, path)) if tagged and head else self._not_found(revision)
         return None
 
     def _channel_paths(self) -> Iterator[str]:

@@ -39,6 +39,7 @@ metadata: {name: lisbon, labels: {region: south}}
 spec: {deployment: true, git: {repo: https://git.example/fleet}}
 """
 TAGS = {"gateway/v1": "c1", "gateway/v2": "c2", "gateway/stable": "c1"}
+TAGGED = 1_000_000_000
 KPTFILE = b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: gateway, labels: {tier: edge}}\n"
 
 
@@ -65,6 +66,12 @@ class Refs:
 
     def file(self, commit: CommitId, path: str) -> bytes | None:
         return self.files.get(path)
+
+    def tagged_seconds(self, name: str) -> int:
+        return TAGGED
+
+    def changed_seconds(self, commit: CommitId, path: str) -> int:
+        return TAGGED
 
 
 @dataclass
@@ -117,6 +124,7 @@ def room(
     engine: str = "engine 1",
     cel: Limits | None = None,
     others: str = "",
+    now: int = 0,
 ) -> RoomResult:
     """Return what the room makes of the Repositories, these documents in `variants.yaml`, and others elsewhere."""
     texts = {"repositories": REPOSITORIES, "variants": "---\n".join(documents), "others": others}
@@ -124,5 +132,5 @@ def room(
     assert (catalog.unreadable, catalog.findings) == ((), ())
     repositories, faults = read_repositories(catalog)
     assert faults == ()
-    around = Surroundings(repositories, world or World(), children or {}, 30, engine, cel or Limits())
+    around = Surroundings(repositories, world or World(), children or {}, 30, engine, cel or Limits(), now)
     return variants_of(catalog, around)

@@ -183,13 +183,33 @@ def without_allowed(error: str) -> str:
             id="tag-like-a-revision",
         ),
         pytest.param(
-            upstream(tag="stable", tagMode="rewrite", tagPolicy={"settle": "10m", "x": 1}),
+            upstream(tag="stable", tagMode="push", tagPolicy={"settle": "soon", "x": 1}),
             [
-                'spec.upstream.tagMode can only be "draft"; "rewrite" is not supported yet',
-                "spec.upstream.tagPolicy.settle is not supported yet: a tag is followed as soon as it moves",
+                'spec.upstream.tagMode can only be "follow" or "rewrite"',
+                'spec.upstream.tagPolicy.settle must be a duration such as "10m" or "1h30m", not "soon"',
                 'unknown field "spec.upstream.tagPolicy.x"',
             ],
-            id="ways-to-follow-a-tag-that-are-not-there-yet",
+            id="tag-mode-and-settle",
+        ),
+        pytest.param(
+            upstream(tag="stable", tagPolicy={"settle": 10}),
+            ["spec.upstream.tagPolicy.settle must be a string, not 10"],
+            id="settle-is-a-number",
+        ),
+        pytest.param(
+            upstream(revision="v1", tag="stable"),
+            ["spec.upstream must specify only one of revision, workspaceName and tag"],
+            id="a-tag-that-is-followed-beside-a-revision",
+        ),
+        pytest.param(
+            upstream(workspaceName="w", tag="stable", tagMode="rewrite"),
+            ["spec.upstream must specify only one of revision, workspaceName and tag"],
+            id="a-tag-that-is-rewritten-beside-a-workspace",
+        ),
+        pytest.param(
+            upstream(revision="v1", tagMode="rewrite"),
+            ['spec.upstream.tagMode "rewrite" needs spec.upstream.tag: the tag to look at'],
+            id="rewrite-without-a-tag",
         ),
     ],
 )
@@ -308,7 +328,7 @@ def test_aliases_are_read_with_a_warning(spec: Any, warning: str, same_as: Any) 
 
 
 EVERYTHING = sound(
-    upstream={"repo": "catalog", "package": "p", "tag": "stable", "tagMode": "draft", "tagPolicy": {}},
+    upstream={"repo": "catalog", "package": "p", "tag": "stable", "tagMode": "follow", "tagPolicy": {"settle": "10m"}},
     adoptionPolicy="adoptExisting",
     deletionPolicy="orphan",
     labels={"a": "b"},
@@ -324,7 +344,18 @@ EVERYTHING = sound(
 )
 
 
-@pytest.mark.parametrize("spec", [pytest.param(sound(), id="least"), pytest.param(EVERYTHING, id="everything")])
+REWRITE = {"repo": "catalog", "package": "p", "tag": "stable", "tagMode": "rewrite", "tagPolicy": {"settle": "1h"}}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(sound(), id="least"),
+        pytest.param(EVERYTHING, id="everything"),
+        pytest.param(sound(upstream=REWRITE), id="a-tag-that-waits-for-its-first-revision"),
+        pytest.param(sound(upstream={**REWRITE, "revision": "v3"}), id="a-tag-beside-its-revision"),
+    ],
+)
 def test_what_is_written_back_reads_the_same_and_is_stable(spec: Any) -> None:
     read = read_package_variant(variant(spec))
     assert read.spec is not None

@@ -29,6 +29,7 @@ class Refs:
     branches: dict[str, str] = field(default_factory=lambda: {"main": "c9"})
     without_kptfile: frozenset[str] = frozenset()
     files: dict[str, bytes] = field(default_factory=dict)
+    dates: dict[str, int] = field(default_factory=dict)
 
     def tag(self, name: str) -> CommitId | None:
         return CommitId(self.tag_names[name]) if name in self.tag_names else None
@@ -45,6 +46,12 @@ class Refs:
 
     def file(self, commit: CommitId, path: str) -> bytes | None:
         return self.files.get(f"{commit}:{path}")
+
+    def tagged_seconds(self, name: str) -> int:
+        return self.dates[name]
+
+    def changed_seconds(self, commit: CommitId, path: str) -> int:
+        return self.dates[f"{commit}:{path}"]
 
 
 TAGS = {
