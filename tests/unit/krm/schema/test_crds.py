@@ -1,0 +1,248 @@
+"""What a CustomResourceDefinition says about lists, and what a hostile one does not do to us."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.krm.schema import Shapes, builtin_shapes
+from reconciler.krm.shapes import ATOMIC, UNKNOWN, Shape
+
+NAMED = {"type": "object", "properties": {"name": {"type": "string"}, "port": {"type": "integer"}}}
+PATCH = {
+    "type": "array",
+    "items": NAMED,
+    "x-kubernetes-patch-strategy": "merge",
+    "x-kubernetes-patch-merge-key": "name",
+}
+LIST_MAP = {"type": "array", "items": NAMED, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+
+
+def crd(schema: Any, *, kind: str = "Gateway", group: str = "example.org", version: str = "v1") -> dict[str, Any]:
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "spec": {
+            "group": group,
+            "names": {"kind": kind},
+            "versions": [{"name": version, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+
+
+def with_list(schema: Any, **also: Any) -> dict[str, Any]:
+    return crd({"type": "object", "properties": {"spec": {"type": "object", "properties": {"list": schema}, **also}}})
+
+
+def list_of(document: dict[str, Any], *, compat: bool = False) -> Shape:
+    shapes = builtin_shapes().with_crds(document, compat=compat)
+    return shapes.of("example.org/v1", "Gateway").child("spec").child("list")
+
+
+@pytest.mark.parametrize(
+    ("schema", "safe", "compat"),
+    [
+        pytest.param(PATCH, ("name",), ("name",), id="patch-merge-key"),
+        pytest.param(
+            {**PATCH, "x-kubernetes-list-map-keys": ["name", "port"]},
+            ("name", "port"),
+            ("name", "port"),
+            id="map-keys-beat-the-merge-key",
+        ),
+        pytest.param(
+            {**PATCH, "x-kubernetes-patch-strategy": "merge,retainKeys"}, ("name",), ("name",), id="retain-keys"
+        ),
+        pytest.param({**PATCH, "x-kubernetes-patch-strategy": "replace"}, None, None, id="another-strategy"),
+        pytest.param({**PATCH, "x-kubernetes-patch-strategy": "nomerge"}, None, None, id="not-quite-merge"),
+        pytest.param(
+            {"type": "array", "items": {"type": "string"}, "x-kubernetes-patch-strategy": "merge"},
+            (),
+            (),
+            id="patch-set",
+        ),
+        pytest.param(LIST_MAP, ("name",), None, id="list-type-map-counts-in-safe"),
+        pytest.param({**LIST_MAP, "x-kubernetes-list-map-keys": []}, None, None, id="map-without-keys"),
+        pytest.param({**LIST_MAP, "x-kubernetes-list-type": "atomic"}, None, None, id="atomic"),
+        pytest.param(
+            {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+            (),
+            None,
+            id="list-type-set",
+        ),
+        pytest.param(
+            {"type": "array", "items": NAMED, "x-kubernetes-list-type": "set"}, None, None, id="set-of-objects"
+        ),
+        pytest.param({"type": "array", "items": NAMED}, None, None, id="a-list-that-says-nothing"),
+        pytest.param(
+            {"items": NAMED, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+            ("name",),
+            None,
+            id="no-type-but-items",
+        ),
+    ],
+)
+def test_keys_of_a_list(schema: Any, safe: tuple[str, ...] | None, compat: tuple[str, ...] | None) -> None:
+    assert list_of(with_list(schema)).keys == safe
+    assert list_of(with_list(schema), compat=True).keys == compat
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        pytest.param({"type": "array", "items": NAMED}, False, id="a-list-in-a-schema-is-atomic"),
+        pytest.param({"type": "object"}, True, id="a-map-without-fields"),
+        pytest.param({}, True, id="anything"),
+        pytest.param({"type": "object", "x-kubernetes-preserve-unknown-fields": True}, True, id="free-form"),
+        pytest.param(
+            {"type": "object", "properties": {"a": {}}, "x-kubernetes-preserve-unknown-fields": True},
+            True,
+            id="free-form-beside-fields",
+        ),
+        pytest.param({"type": "object", "properties": {"a": {}}}, False, id="a-map-of-named-fields"),
+        pytest.param({"type": "object", "additionalProperties": True}, True, id="fields-of-any-kind"),
+    ],
+)
+def test_what_is_left_to_infer_below(schema: Any, *, expected: bool) -> None:
+    shape = list_of(with_list(schema))
+
+    assert (shape.child("else") is UNKNOWN) == expected
+    assert (shape.child("else") is ATOMIC) == (not expected)
+
+
+def test_elements_and_maps_have_shapes_of_their_own() -> None:
+    deep = {"type": "array", "items": {"type": "object", "additionalProperties": LIST_MAP}}
+
+    assert list_of(with_list(deep)).element.child("any").keys == ("name",)
+
+
+def test_defaults_of_keys() -> None:
+    items = {"properties": {"protocol": {"default": "TCP"}, "port": {"default": 80}, "other": {"default": "x"}}}
+    schema = {**LIST_MAP, "items": items, "x-kubernetes-list-map-keys": ["port", "protocol"]}
+
+    assert list_of(with_list(schema)).defaults == {"protocol": "TCP"}
+
+
+def test_every_version_has_its_own_schema() -> None:
+    document = crd({"properties": {"list": LIST_MAP}})
+    document["spec"]["versions"].append({"name": "v2", "schema": {"openAPIV3Schema": {"properties": {"list": PATCH}}}})
+    shapes = builtin_shapes().with_crds(document, compat=True)
+
+    assert shapes.of("example.org/v1", "Gateway").child("list").keys is None
+    assert shapes.of("example.org/v2", "Gateway").child("list").keys == ("name",)
+
+
+@pytest.mark.parametrize(
+    "versions",
+    [
+        pytest.param({"version": "v1alpha1"}, id="one-version"),
+        pytest.param({"version": "v1", "versions": [{"name": "v1alpha1"}, {"name": "v1"}]}, id="several-versions"),
+    ],
+)
+def test_v1beta1_has_one_schema_for_all_versions(versions: dict[str, Any]) -> None:
+    spec = {"group": "example.org", "names": {"kind": "Gateway"}, **versions}
+    spec["validation"] = {"openAPIV3Schema": {"properties": {"list": LIST_MAP}}}
+    document = {"apiVersion": "apiextensions.k8s.io/v1beta1", "kind": "CustomResourceDefinition", "spec": spec}
+
+    shapes = builtin_shapes().with_crds(document)
+
+    assert shapes.of("example.org/v1alpha1", "Gateway").child("list").keys == ("name",)
+
+
+def test_earlier_definitions_and_kubernetes_itself_win() -> None:
+    ours, theirs = crd({"properties": {"list": LIST_MAP}}), crd({"properties": {"list": {"type": "array"}}})
+    pod = crd({"properties": {"list": LIST_MAP}}, kind="Deployment", group="apps")
+
+    shapes = builtin_shapes().with_crds(ours).with_crds(theirs, pod)
+
+    assert shapes.of("example.org/v1", "Gateway").child("list").keys == ("name",)
+    assert shapes.of("apps/v1", "Deployment") is builtin_shapes().of("apps/v1", "Deployment")
+
+
+def test_shapes_do_not_change() -> None:
+    shapes = builtin_shapes()
+    shapes.with_crds(with_list(PATCH))
+
+    assert shapes.of("example.org/v1", "Gateway") is UNKNOWN
+
+
+def test_metadata_is_that_of_all_objects_but_not_upstream() -> None:
+    document = with_list(PATCH)
+
+    safe = builtin_shapes().with_crds(document).of("example.org/v1", "Gateway")
+    compat = builtin_shapes().with_crds(document, compat=True).of("example.org/v1", "Gateway")
+
+    assert safe.child("metadata").child("finalizers").keys == ()
+    assert compat.child("metadata").child("finalizers").keys is None
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        pytest.param({}, id="empty"),
+        pytest.param({**with_list(PATCH), "kind": "Gateway"}, id="another-kind"),
+        pytest.param({**with_list(PATCH), "apiVersion": "apiextensions.k8s.io/v9"}, id="another-version"),
+        pytest.param({**with_list(PATCH), "spec": []}, id="spec-is-a-list"),
+        pytest.param({**with_list(PATCH), "spec": {"group": 1, "names": {"kind": "Gateway"}}}, id="group-is-a-number"),
+        pytest.param(crd(None), id="no-schema"),
+        pytest.param(crd([]), id="schema-is-a-list"),
+        pytest.param(crd({}, version=1), id="version-is-a-number"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_no_definition_says_nothing(document: dict[str, Any]) -> None:
+    assert builtin_shapes().with_crds(document).of("example.org/v1", "Gateway") is UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        pytest.param("array", id="schema-is-text"),
+        pytest.param({"properties": []}, id="properties-are-a-list"),
+        pytest.param({"type": ["array"], "items": {}}, id="type-is-a-list"),
+        pytest.param({**LIST_MAP, "x-kubernetes-list-map-keys": "name"}, id="keys-are-text"),
+        pytest.param({**LIST_MAP, "x-kubernetes-list-map-keys": [1, {}]}, id="keys-are-no-names"),
+        pytest.param({**LIST_MAP, "x-kubernetes-list-type": ["map"]}, id="list-type-is-a-list"),
+        pytest.param({**PATCH, "x-kubernetes-patch-strategy": ["merge"]}, id="strategy-is-a-list"),
+        pytest.param({"type": "array", "items": [NAMED], "x-kubernetes-list-type": "set"}, id="items-are-a-list"),
+    ],
+)
+def test_wrong_types_are_ignored(schema: Any) -> None:
+    assert list_of(with_list(schema)).keys is None
+
+
+def test_a_merge_key_that_is_no_name_makes_a_set() -> None:
+    assert list_of(with_list({**PATCH, "x-kubernetes-patch-merge-key": 3})).keys == ()
+
+
+def test_a_schema_of_schemas_costs_nothing_until_it_is_walked() -> None:
+    schema: dict[str, Any] = {"type": "object"}
+    for _ in range(60):
+        schema = {"properties": {"a": schema, "b": schema}, "additionalProperties": schema, "items": schema}
+
+    shape = builtin_shapes().with_crds(crd(schema)).of("example.org/v1", "Gateway")
+    for name in "abc" * 10:
+        shape = shape.child(name)
+
+    assert shape.keys is None
+
+
+def test_a_schema_that_contains_itself_ends() -> None:
+    schema: dict[str, Any] = {"type": "object", "properties": {}}
+    schema["additionalProperties"] = schema
+    schema["properties"]["list"] = {"type": "array"}
+    schema["properties"]["list"]["items"] = schema["properties"]["list"]
+
+    shape = Shapes().with_crds(crd(schema)).of("example.org/v1", "Gateway")
+
+    assert shape.child("a").child("b").child("list").element.element.keys is None
+
+
+def test_comparing_shapes_does_not_read_their_schemas() -> None:
+    schema: dict[str, Any] = {"type": "object"}
+    for _ in range(60):
+        schema = {"properties": {"a": schema, "b": schema}}
+
+    shapes = [builtin_shapes().with_crds(crd(schema)).of("example.org/v1", "Gateway") for _ in range(2)]
+
+    assert shapes[0] != shapes[1]
+    assert shapes[0] != UNKNOWN

@@ -1,0 +1,111 @@
+"""The key table: what people say about lists overrules every schema (D22)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.krm.schema import ListKeys, Shapes, builtin_shapes, read_key_table
+from reconciler.krm.shapes import ATOMIC, UNKNOWN, Shape
+
+
+def overruled(table: dict[str, Any]) -> Shapes:
+    rows, problems = read_key_table(table)
+    assert not problems
+    return builtin_shapes().with_table(rows)
+
+
+def shape_at(shapes: Shapes, api_version: str, kind: str, path: str) -> Shape:
+    shape = shapes.of(api_version, kind)
+    for step in path.split("/"):
+        shape = shape.element if step == "[]" else shape.child(step)
+    return shape
+
+
+@pytest.mark.parametrize(
+    ("table", "api_version", "kind", "path", "keys"),
+    [
+        pytest.param({"a.org/G": {"spec/l": ["name"]}}, "a.org/v1", "G", "spec/l", ("name",), id="unknown-kind"),
+        pytest.param({"a.org/G": {"spec/l": ["name"]}}, "a.org/v7", "G", "spec/l", ("name",), id="any-version"),
+        pytest.param({"a.org/G": {"spec/l": ["name"]}}, "b.org/v1", "G", "spec/l", None, id="not-another-group"),
+        pytest.param({"a.org/G": {"spec/l": ["name"]}}, "a.org/v1", "H", "spec/l", None, id="not-another-kind"),
+        pytest.param({"a.org/G": {"l": ["a", "b"]}}, "a.org/v1", "G", "l", ("a", "b"), id="two-keys"),
+        pytest.param({"a.org/G": {"l": []}}, "a.org/v1", "G", "l", (), id="set"),
+        pytest.param({"a.org/G": {"l[]/m": ["n"]}}, "a.org/v1", "G", "l/[]/m", ("n",), id="inside-elements"),
+        pytest.param({"a.org/G": {"l[][]/m": ["n"]}}, "a.org/v1", "G", "l/[]/[]/m", ("n",), id="lists-of-lists"),
+        pytest.param({"a.org/G": {"m/*/l": ["n"]}}, "a.org/v1", "G", "m/any/l", ("n",), id="all-fields-of-a-map"),
+        pytest.param({"Pod": {"spec/tolerations": ["key"]}}, "v1", "Pod", "spec/tolerations", ("key",), id="core"),
+        pytest.param(
+            {"Pod": {"spec/containers": ["image"]}}, "v1", "Pod", "spec/containers", ("image",), id="over-builtin"
+        ),
+        pytest.param({"Pod": {"spec/containers": ["image"]}}, "v1", "Pod", "spec/volumes", ("name",), id="others-stay"),
+        pytest.param(
+            {"Pod": {"spec/containers": ["image"]}}, "v1", "Pod", "spec/containers/[]/env", ("name",), id="below-it-too"
+        ),
+        pytest.param({"Pod": {"spec/containers": None}}, "v1", "Pod", "spec/containers", None, id="as-a-whole"),
+    ],
+)
+def test_of(table: dict[str, Any], api_version: str, kind: str, path: str, keys: tuple[str, ...] | None) -> None:
+    assert shape_at(overruled(table), api_version, kind, path).keys == keys
+
+
+def test_a_list_merged_as_a_whole_is_not_inferred() -> None:
+    shapes = overruled({"a.org/G": {"spec/l": None}})
+
+    assert shape_at(shapes, "a.org/v1", "G", "spec/l") == ATOMIC
+    assert shape_at(shapes, "a.org/v1", "G", "spec/other") is UNKNOWN
+
+
+def test_the_table_overrules_definitions_whenever_they_come() -> None:
+    schema = {
+        "properties": {"l": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["id"]}}
+    }
+    crd = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "spec": {
+            "group": "a.org",
+            "names": {"kind": "G"},
+            "versions": [{"name": "v1", "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+
+    assert overruled({"a.org/G": {"l": ["name"]}}).with_crds(crd).of("a.org/v1", "G").child("l").keys == ("name",)
+    assert overruled({"a.org/G": {"m": ["name"]}}).with_crds(crd).of("a.org/v1", "G").child("l").keys == ("id",)
+
+
+def test_the_last_word_wins_and_shapes_are_made_once() -> None:
+    row = ListKeys("a.org", "G", ("l",), ("name",))
+    shapes = builtin_shapes().with_table([row]).with_table([ListKeys("a.org", "G", ("l",), ("id",))])
+
+    assert shapes.of("a.org/v1", "G").child("l").keys == ("id",)
+    assert shapes.of("a.org/v1", "G") is shapes.of("a.org/v1", "G")
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        pytest.param([], "must be a mapping: a kind with its group", id="a-list"),
+        pytest.param({"a.org/": {"l": []}}, "a.org/: must be a kind with its group", id="no-kind"),
+        pytest.param({"G": ["l"]}, "G: must be a kind with its group", id="lists-are-no-mapping"),
+        pytest.param({"G": {"": []}}, 'G: the path must be fields joined by "/"', id="empty-path"),
+        pytest.param({"G": {"/spec/l": []}}, 'G: the path must be fields joined by "/"', id="leading-slash"),
+        pytest.param({"G": {"spec/l[]": []}}, 'G: the path must be fields joined by "/"', id="ends-in-elements"),
+        pytest.param({"G": {"l": "name"}}, "G: the keys of l must be a list of different field names", id="text"),
+        pytest.param({"G": {"l": [1]}}, "G: the keys of l must be a list of different field names", id="numbers"),
+        pytest.param({"G": {"l": ["a", "a"]}}, "G: the keys of l must be a list of different field names", id="twice"),
+    ],
+)
+def test_read_key_table_says_what_is_wrong(data: Any, problem: str) -> None:
+    rows, problems = read_key_table(data)
+
+    assert rows == ()
+    assert [text.startswith(problem) for text in problems] == [True]
+
+
+def test_a_wrong_row_does_not_cost_the_others() -> None:
+    rows, problems = read_key_table({"G": {"l": ["name"], "m": 3}})
+
+    assert rows == (ListKeys("", "G", ("l",), ("name",)),)
+    assert len(problems) == 1
