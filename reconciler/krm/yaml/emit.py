@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from reconciler.krm.yaml.error import YamlError
@@ -19,6 +20,8 @@ class Style:
 
 
 DEFAULT_STYLE = Style()
+_REMEMBERED_KEYS = 4_096
+_REMEMBERED_TEXTS = 8_192
 
 
 def emit(data: object) -> str:
@@ -36,26 +39,26 @@ def value_lines(value: Any, style: Style, scalar: str = "") -> tuple[str, list[s
 
     `scalar` is the style a string is to keep: "", "'", '"', "|" or ">".
     """
+    lines: list[str] = []
     match value:
         case dict() if value:
-            return "", list(_map_lines(value, style))
+            _add_entries(lines, "", value, style)
         case list() if value:
-            return "", list(_seq_lines(value, style))
-        case dict():
-            return "{}", []
-        case list():
-            return "[]", []
+            _add_items(lines, "", value, style)
         case str() if scalar in ("|", ">") or ("\n" in value and not scalar):
-            return block_scalar(value, scalar or "|") or (inline_text(value, flow=False), [])
-        case _:
+            return _text_lines(value, scalar)
+        case str():
             return inline_text(value, flow=False, style=scalar), []
+        case _:
+            return _empty_or_other(value), []
+    return "", lines
 
 
+# the same few keys stand in every document
+@lru_cache(maxsize=_REMEMBERED_KEYS)
 def key_line(key: Any) -> str:
     """Return a mapping's key with its colon; a key too long for one line's lookahead gets `?`."""
-    if not isinstance(key, str):
-        raise YamlError("YamlValue", f"a mapping's keys must be strings, not {type(key).__name__}")
-    text = inline_text(key, flow=False)
+    text = inline_text(_key(key), flow=False)
     return f"{text}:" if len(text) <= LONGEST_SIMPLE_KEY else f"? {double_quoted(key)}\n:"
 
 
@@ -67,30 +70,82 @@ def indented(lines: Sequence[str], columns: int) -> Iterator[str]:
 
 def entry_lines(key: Any, value: Any, style: Style) -> list[str]:
     """Return the lines of one entry of a block mapping, beginning in column 0."""
-    head, body = value_lines(value, style)
-    first = [*key_line(key).split("\n")]
-    if head:
-        first[-1] += f" {head}"
-    inner = 0 if isinstance(value, list) and style.compact and len(first) == 1 else style.step
-    return [*first, *indented(body, inner)]
+    lines: list[str] = []
+    _add_entries(lines, "", {key: value}, style)
+    return lines
 
 
 def item_lines(value: Any, style: Style) -> list[str]:
     """Return the lines of one item of a block sequence, beginning with its dash in column 0."""
-    head, body = value_lines(value, style)
-    if head:
-        return [f"- {head}", *indented(body, 2)]
-    return [f"- {body[0]}", *indented(body[1:], 2)]
+    lines: list[str] = []
+    _add_items(lines, "", [value], style)
+    return lines
 
 
-def _map_lines(value: dict[Any, Any], style: Style) -> Iterator[str]:
-    for key, child in value.items():
-        yield from entry_lines(key, child, style)
+# one list for all lines, each indented once: the whole status branch is written to memory in every pass
 
 
-def _seq_lines(value: list[Any], style: Style) -> Iterator[str]:
-    for child in value:
-        yield from item_lines(child, style)
+def _add_entries(lines: list[str], indent: str, entries: dict[Any, Any], style: Style) -> None:
+    inner = indent + " " * style.step
+    for key, value in entries.items():
+        name, compact = key_line(key), style.compact
+        if "\n" in name:
+            question, name = name.split("\n")
+            lines.append(indent + question)
+            compact = False
+        if isinstance(value, str):
+            _add_text(lines, f"{indent}{name} ", inner, value)
+        elif value and isinstance(value, dict):
+            lines.append(indent + name)
+            _add_entries(lines, inner, value, style)
+        elif value and isinstance(value, list):
+            lines.append(indent + name)
+            _add_items(lines, indent if compact else inner, value, style)
+        else:
+            lines.append(f"{indent}{name} {_empty_or_other(value)}")
+
+
+def _add_items(lines: list[str], indent: str, items: list[Any], style: Style) -> None:
+    inner = indent + "  "
+    for value in items:
+        start = len(lines)
+        if isinstance(value, str):
+            _add_text(lines, inner, inner, value)
+        elif value and isinstance(value, dict):
+            _add_entries(lines, inner, value, style)
+        elif value and isinstance(value, list):
+            _add_items(lines, inner, value, style)
+        else:
+            lines.append(inner + _empty_or_other(value))
+        lines[start] = f"{indent}- {lines[start][len(inner) :]}"
+
+
+def _add_text(lines: list[str], before: str, inner: str, text: str) -> None:
+    if "\n" not in text:
+        lines.append(before + _one_line(text))
+        return
+    head, body = _text_lines(text)
+    lines.append(before + head)
+    lines += indented(body, len(inner))
+
+
+def _text_lines(text: str, scalar: str = "") -> tuple[str, list[str]]:
+    return block_scalar(text, scalar or "|") or (inline_text(text, flow=False), [])
+
+
+@lru_cache(maxsize=_REMEMBERED_TEXTS)
+def _one_line(text: str) -> str:
+    return inline_text(text, flow=False)
+
+
+def _empty_or_other(value: Any) -> str:
+    match value:
+        case dict():
+            return "{}"
+        case list():
+            return "[]"
+        case _:
+            return inline_text(value, flow=False)
 
 
 def flow_text(value: Any) -> str:
