@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from reconciler.daemon.remotes import Remote
 from reconciler.gitio.create import create_repository
 from reconciler.gitio.errors import GitError, GitFailedError
 from reconciler.wiring import Parts, build_parts, build_push
-from tests.support.git_env import commit_files, git, read_refs, write_hook
+from tests.support.git_env import SECONDS, commit_files, git, read_refs, write_hook
 
 KPTFILE = b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: web}\n"
 CONFIG_MAP = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {greeting: hello}\n"
@@ -40,6 +41,7 @@ class World:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.now = 1_500_000_000
         for name in ("catalog", "fleet", "far"):
             create_repository(folder / f"{name}.git")
         commit_files(folder / "catalog.git", "refs/heads/main", {"web/Kptfile": KPTFILE, "web/web.yaml": CONFIG_MAP})
@@ -62,7 +64,7 @@ class World:
     def passes(self) -> tuple[Passes, Parts]:
         config, fleet, cache = (str(self.folder / name) for name in ("config", "fleet.git", "cache"))
         settings = read_settings(None, config=config, fleet=fleet, cache=cache)
-        parts = build_parts(settings, config)
+        parts = build_parts(settings, config, clock=lambda: self.now)
         return Passes(parts.source, parts.remotes, parts.tools, build_push(settings)), parts
 
     def drafts(self, fleet: str = "fleet") -> set[str]:
@@ -107,6 +109,25 @@ def test_whatever_moves_is_looked_at(world: World, monkeypatch: pytest.MonkeyPat
 
     assert passes.run()
     assert len(looked) == 1
+
+
+def test_equal_heads_are_looked_at_again_when_a_moved_tag_has_settled(world: World) -> None:
+    git(world.folder / "catalog.git", "update-ref", "refs/tags/web/stable", "main")
+    settling = "tag: stable, tagPolicy: {settle: 1h}"
+    world.write_more(VARIANT.format(name="late", repository="east").replace("revision: v1", settling))
+    world.now = SECONDS + 3_000
+    passes, _ = world.passes()
+    assert passes.run()
+    due_in = passes.due_in
+    world.now = SECONDS + 3_599
+    assert passes.run()
+    before = git(world.folder / "fleet.git", "ls-tree", "--name-only", "drafts/east").splitlines()
+    world.now = SECONDS + 3_600
+    assert passes.run()
+    after = git(world.folder / "fleet.git", "ls-tree", "--name-only", "drafts/east").splitlines()
+
+    assert (due_in, before, after) == (600.0, [".reconciler", "web"], [".reconciler", "late", "web"])
+    assert math.isinf(passes.due_in)
 
 
 def test_a_remote_that_is_gone_holds_up_nobody_else_and_rests(world: World) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
+from dataclasses import replace
 
 import pytest
 
@@ -75,6 +77,23 @@ def test_failures_lengthen_the_pause_and_a_clean_pass_ends_that() -> None:
     serve(Passes(False, UnreachableError("down"), True, True).work, wakeups, lambda: 0.5)
 
     assert wakeups.pauses == [120.0, 240.0, 60.0, 60.0]
+
+
+@pytest.mark.parametrize(
+    ("due_in", "ends", "pause"),
+    [
+        pytest.param(math.inf, True, 60.0, id="nothing-is-due"),
+        pytest.param(20.0, True, 20.0, id="what-is-due-sooner-shortens-the-pause"),
+        pytest.param(90.0, True, 60.0, id="what-is-due-later-does-not-lengthen-it"),
+        pytest.param(-5.0, True, 0.0, id="what-came-due-meanwhile-is-done-at-once"),
+        pytest.param(-5.0, False, 120.0, id="after-a-failure-it-waits-too"),
+    ],
+)
+def test_the_service_wakes_for_what_is_due(due_in: float, ends: bool, pause: float) -> None:
+    passes, wakeups = Passes(ends), Scripted({Wakeup.STOP})
+    serve(lambda: replace(passes.work(), due_in=lambda: due_in), wakeups, lambda: 0.5)
+
+    assert wakeups.pauses == [pause]
 
 
 @pytest.mark.parametrize(

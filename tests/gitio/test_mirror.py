@@ -29,7 +29,7 @@ from reconciler.gitio.options import GitOptions
 from reconciler.gitio.verdicts import PushUnit, RefUpdate
 from reconciler.gitio.writer import Drop, Graft, NewCommit, NewTag, Put
 from reconciler.snapshot.files import File, FileTree
-from reconciler.snapshot.objects import EMPTY_TREE, BlobId, CommitId, TreeId, blob_id
+from reconciler.snapshot.objects import EMPTY_TREE, BlobId, CommitId, ObjectId, TreeId, blob_id
 from tests.support.git_env import assert_sound, commit_files, git, make_bare, read_refs
 
 ABSENT = "1" * 40
@@ -368,6 +368,45 @@ def test_links_and_submodules_are_told_by_their_mode(mirror: Mirror) -> None:
             ("p/link", "120000", blob_id(b"1")),
             ("p/sub", "160000", BlobId(ABSENT)),
         ]
+
+
+def test_when_a_path_changed_last_along_first_parents(mirror: Mirror, remote: Path) -> None:
+    def put(ref: str, path: str, seconds: int) -> CommitId:
+        return CommitId(commit_files(remote, f"refs/heads/{ref}", {path: str(seconds).encode()}, "c", seconds))
+
+    begun = put("main", "gw/a", 100)
+    git(remote, "branch", "side", begun)
+    put("side", "gw/a", 150)
+    side = put("side", "gw/a", 160)
+    put("main", "channels/gw*.yaml", 200)
+    other = put("main", "channels/gwx.yaml", 300)
+    tree = git(remote, "rev-parse", f"{side}^{{tree}}")
+    merge = CommitId(git(remote, "commit-tree", tree, "-p", other, "-p", side, "-m", "merge"))
+    git(remote, "update-ref", "refs/heads/main", merge)
+    mirror.fetch("upstream")
+    found = {path: mirror.last_change(merge, path) for path in ("gw", "gw/a", "nowhere")}
+
+    assert found == {"gw": merge, "gw/a": merge, "nowhere": None}
+    assert mirror.last_change(other, "gw") == begun
+    with mirror.read() as reader:
+        starred = mirror.last_change(other, "channels/gw*.yaml")
+        assert starred
+        assert reader.commit(starred).seconds == 200
+
+
+def test_who_made_a_tag_and_when(mirror: Mirror, remote: Path) -> None:
+    commit = commit_files(remote, "refs/heads/main", {"a": b"1"})
+    head = f"object {commit}\ntype commit\ntag t\n"
+    odd = [head + f"tagger Ada <a@b> {date} +0100\n\ntagger me 5" for date in ("1234", "-1", "9" * 30)]
+    ids = [git(remote, "hash-object", "-t", "tag", "-w", "--literally", "--stdin", stdin=one.encode()) for one in odd]
+    ids.append(git(remote, "hash-object", "-t", "tag", "-w", "--stdin", "--literally", stdin=f"{head}\nold".encode()))
+    for number, tag in enumerate(ids):
+        git(remote, "update-ref", f"refs/tags/t{number}", tag)
+    mirror.fetch("upstream")
+    with mirror.read() as reader:
+        taggers = [reader.tagger(ObjectId(tag)) for tag in ids]
+
+    assert [one.seconds if one else None for one in taggers] == [1234, 0, 2**32 - 1, None]
 
 
 def test_first_parents_from_what_was_seen(mirror: Mirror) -> None:

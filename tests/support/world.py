@@ -163,10 +163,11 @@ class _Interrupted:
 
 
 class World:
-    """Bare repositories and a config folder below `folder`."""
+    """Bare repositories and a config folder below `folder`; the clock stands until a test moves `now`."""
 
     def __init__(self, folder: Path, **settings: object) -> None:
         self.folder = folder
+        self.now = 1_500_000_000
         self.config = folder / "config"
         self.catalog = folder / "catalog.git"
         self.fleet = folder / "fleet.git"
@@ -222,9 +223,14 @@ class World:
         return Pass(self._pass(_Interrupted(push, [meddle])), before, read_refs(self.fleet))
 
     def _pass(self, publisher: Publisher) -> Report:
-        parts = build_parts(self._read_settings(), str(self.config))
+        parts = build_parts(self._read_settings(), self.source, clock=lambda: self.now)
         with parts.remotes as remotes:
             return reconcile(parts.source, remotes, parts.tools, publisher)
+
+    @property
+    def source(self) -> str:
+        """Where passes read the config from."""
+        return str(self.config)
 
     def _read_settings(self) -> Settings:
         own = {"fleet": {"url": str(self.fleet)}, "cache": str(self.folder / "cache")}

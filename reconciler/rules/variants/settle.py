@@ -17,13 +17,16 @@ def settling_of(upstream: Upstream, found: Resolved, now: int) -> Settling | Non
     if not upstream.settle_seconds or until <= now:
         return None
     message = (
-        f"{_named(upstream, found)} has named {found.ref} at commit {found.commit[:12]} since {rfc3339(found.since)};"
+        f"{_named(upstream, found)} since {rfc3339(found.since)};"
         f" with settle {upstream.settle} it is followed from {rfc3339(until)}"
     )
     return Settling(until, message)
 
 
 def _named(upstream: Upstream, found: Resolved) -> str:
-    name = upstream.tag or (upstream.reference.name if isinstance(upstream.reference, FloatingTag) else "")
-    kind = f"tag {name}" if name else f"revision {found.suffix}"
-    return f"{kind} of {found.repository}/{found.package}"
+    tag = upstream.reference.name if isinstance(upstream.reference, FloatingTag) else ""
+    kind = f"tag {tag}" if tag else f"revision {found.suffix}"
+    named = (
+        f"commit {found.commit[:12]}" if tag in ("", found.suffix) else f"{found.suffix}, commit {found.commit[:12]},"
+    )
+    return f"{kind} of {found.repository}/{found.package} has named {named}"

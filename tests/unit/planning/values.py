@@ -44,7 +44,7 @@ def upstream(content: str = "up1", ref: str = "gw/v1") -> Upstream:
 
 def variant(name: str = "gw", package: str = "gw", **fields: Any) -> Variant:
     source = fields.pop("upstream", upstream())
-    facts = {"variant": name, "upstream": f"{source.ref} {source.tree}"}
+    facts = {"variant": name, "upstream": source.fact}
     return Variant(owner(name), Place("default", "berlin", package), source, unmutated, facts, **fields)
 
 
@@ -114,4 +114,4 @@ class Tables:
 
 def with_upstream(one: Variant, content: str, ref: str) -> Variant:
     source = upstream(content, ref)
-    return replace(one, upstream=source, facts={**one.facts, "upstream": f"{source.ref} {source.tree}"})
+    return replace(one, upstream=source, facts={**one.facts, "upstream": source.fact})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -220,6 +220,49 @@ def test_a_channel_file_and_a_tag_that_disagree_are_warned_of() -> None:
     assert resolved.warnings == (
         'the channel file says broker/v2 for "stable" and wins over the tag broker/stable, which differs',
     )
+
+
+DATES = {"broker/v2": 200, "broker/stable": 500, "broker/v10": 900, "c9:channels/broker.yaml": 400, "c9:broker": 700}
+
+
+@pytest.mark.parametrize(
+    ("reference", "files", "since"),
+    [
+        pytest.param(FloatingTag("stable"), {}, 500, id="a-tag-since-it-was-made"),
+        pytest.param(FloatingTag("latest"), {}, 900, id="latest-since-its-revision-was-tagged"),
+        pytest.param(Revision("v2", 2), {}, 200, id="a-revision-that-may-be-tagged-anew"),
+        pytest.param(
+            FloatingTag("stable"), {"c9:channels/broker.yaml": b"channels: {stable: v2}"}, 400,
+            id="a-channel-since-its-file-changed",
+        ),
+        pytest.param(
+            FloatingTag("stable"), {"c9:channels/broker.yaml": b"channels: {stable: v10}"}, 900,
+            id="a-channel-that-was-there-before-its-revision",
+        ),
+        pytest.param(Head(), {}, 700, id="a-branch-since-the-package-changed"),
+    ],
+)  # fmt: skip
+def test_since_when_a_reference_means_what_it_means(reference: Reference, files: dict[str, bytes], since: int) -> None:
+    wanted = replace(upstream(reference), settle="1s")
+    resolved = resolve(wanted, CATALOG, Refs(TAGS, files=files, dates=DATES))
+
+    assert isinstance(resolved, Resolved)
+    assert resolved.since == since
+
+
+def test_dates_are_read_for_those_who_wait_only() -> None:
+    resolved = resolve(upstream(FloatingTag("stable")), CATALOG, Refs(TAGS, dates={}))
+
+    assert isinstance(resolved, Resolved)
+    assert resolved.since == 0
+
+
+def test_a_tag_that_is_rewritten_means_nothing_without_a_revision() -> None:
+    failure = resolve(replace(upstream(FloatingTag("stable")), tag="stable"), CATALOG, Refs(TAGS))
+
+    assert isinstance(failure, Unresolved)
+    assert failure.reason == "RevisionPending"
+    assert "spec.upstream.revision is missing" in failure.message
 
 
 @pytest.mark.parametrize(
