@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from posixpath import dirname, normpath
 from typing import Any, Literal, NoReturn, Protocol
 
 from reconciler.krm.findings import Finding, Where
+from reconciler.packages.functions.facts import fact_name
 from reconciler.packages.functions.function import Config, FunctionContext, Item, Output, Result
-from reconciler.packages.functions.registry import BUILTIN, Found
+from reconciler.packages.functions.registry import BUILTIN, Found, Missing
 from reconciler.packages.kptfile import (
     SAVE_ON_RENDER_FAILURE,
     FunctionSpec,
@@ -37,8 +38,8 @@ FailureKind = Literal["invalid", "failed", "unavailable"]
 class Functions(Protocol):
     """Where functions come from: the built-in registry, or one that also knows external runners."""
 
-    def find(self, spec: FunctionSpec) -> Found | None:
-        """Return what runs for an entry of a pipeline, or None when nothing here can."""
+    def find(self, spec: FunctionSpec) -> Found | Missing | None:
+        """Return what runs for an entry of a pipeline; why nothing can, or None where there is no more to say."""
         ...
 
 
@@ -87,12 +88,16 @@ class RenderFailure:
 
 @dataclass(frozen=True)
 class RenderResult:
-    """What a render made: the files (those of before when it failed), every step, and what is wrong with the input."""
+    """What a render made: the files (those of before when it failed), every step, and what is wrong with the input.
+
+    `asked` are the functions that are no part of us, by their fact names, with what each was (design 5).
+    """
 
     files: FileTree
     steps: tuple[Step, ...] = ()
     failure: RenderFailure | None = None
     findings: tuple[Finding, ...] = ()
+    asked: Mapping[str, str] = field(default_factory=dict)
 
 
 class _StopRenderError(Exception):
@@ -107,7 +112,7 @@ def render(files: FileTree, functions: Functions = BUILTIN, profile: Profile = "
     """Return the package with its pipelines run, subpackages before their parents unless the root asks otherwise.
 
     A failure leaves the files as they were before (design 10.19); only `compat` keeps what was done so far when the
-    root is annotated `kpt.dev/save-on-render-failure`.
+    root is annotated `kpt.dev/save-on-render-failure`. Raises InterruptedFunctionError.
     """
     package = Package(files)
     kptfiles, findings = _read_all(package, profile)
@@ -119,8 +124,9 @@ def render(files: FileTree, functions: Functions = BUILTIN, profile: Profile = "
             run.package(path)
     except _StopRenderError as stop:
         saves = profile == "compat" and kptfiles[""].annotations.get(SAVE_ON_RENDER_FAILURE) == "true"
-        return RenderResult(run.written(prune=False) if saves else files, tuple(run.steps), stop.failure)
-    return RenderResult(run.written(prune=True), tuple(run.steps))
+        done = run.written(prune=False) if saves else files
+        return RenderResult(done, tuple(run.steps), stop.failure, asked=run.asked)
+    return RenderResult(run.written(prune=True), tuple(run.steps), asked=run.asked)
 
 
 @dataclass(frozen=True)
@@ -142,6 +148,7 @@ class _Run:
         self._next = len(self._items)
         self._read = {resource.file for resource in package.resources}
         self.steps: list[Step] = []
+        self.asked: dict[str, str] = {}
 
     def package(self, path: str) -> None:
         """Run the pipeline of one package over its resources and those of the packages below it."""
@@ -168,9 +175,11 @@ class _Run:
         self._require_krm_input(path, call)
         config = self._config(call)
         found = self._functions.find(spec)
-        if found is None:
+        if found and found.identity:
+            self.asked[fact_name(spec)] = found.identity
+        if not isinstance(found, Found):
             message = f'the function "{spec.label}" of package "{path or "."}" cannot run here'
-            self._stop("unavailable", path, message, call)
+            self._stop("unavailable", path, message + (f": {found.reason}" if found else ""), call)
         output = found.function(items, config, FunctionContext(self._profile, found.version, path))
         warned = (Result(found.warning, "warning"),) if found.warning else ()
         self._record(path, stage, spec, replace(output, results=(*warned, *output.results)))
@@ -180,10 +189,12 @@ class _Run:
         refused = [result.message for result in output.results if result.severity == "error"]
         # D25: upstream takes an error result for a success when the function exits with 0
         failed = output.failed or (bool(refused) and self._profile == "safe")
-        step = Step(path, stage, spec.name, spec.image, spec.exec, int(failed), output.results, log=output.log)
+        code = output.exit_code or int(failed)
+        step = Step(path, stage, spec.name, spec.image, spec.exec, code, output.results, output.error, output.log)
         self.steps.append(step)
         if failed:
-            reasons = "; ".join(refused or [result.message for result in output.results])
+            said = refused or ([output.error] if output.error else [result.message for result in output.results])
+            reasons = "; ".join(said)
             raise _StopRenderError(RenderFailure("failed", path, spec.label, reasons))
 
     def _commit(self, path: str, spec: FunctionSpec, given: Sequence[Item], output: Output) -> None:

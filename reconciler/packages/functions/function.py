@@ -121,6 +121,9 @@ class Output:
     failed: bool = False
     log: str = ""
     """What the function printed."""
+    exit_code: int = 0
+    error: str = ""
+    """Why it failed, or why what it returned is refused, where no result of its own says so."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,14 @@ class Function(Protocol):
     def __call__(self, items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
         """Return the resources that remain and what there is to say; `config` is None where none is given."""
         ...
+
+
+class InterruptedFunctionError(Exception):
+    """The world ended a function, or kept it from starting: a time-out, a kill, an engine that cannot be reached.
+
+    That is no finding about the function: the same call is to be tried again, and until then nothing is written
+    (design 10.19).
+    """
 
 
 def failure(items: Sequence[Item], message: str) -> Output:

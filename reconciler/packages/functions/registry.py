@@ -34,11 +34,23 @@ class Release:
 
 @dataclass(frozen=True)
 class Found:
-    """The implementation of an image; `warning` says when its version could only be guessed."""
+    """What runs for an entry of a pipeline; `warning` says when its version could only be guessed.
+
+    `identity` is the digest of what runs where that is no part of us; what we bring along changes with our version.
+    """
 
     function: Function
     version: Version
     warning: str = ""
+    identity: str = ""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Why nothing can run for an entry of a pipeline; `identity` as in Found, where that may change without us."""
+
+    reason: str
+    identity: str = ""
 
 
 @dataclass(frozen=True)

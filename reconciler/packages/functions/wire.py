@@ -7,6 +7,8 @@ from math import isfinite
 from posixpath import normpath
 from typing import Any
 
+import re2
+
 from reconciler.packages.functions.function import Config, Item, Result, ResultSeverity, plain_copy, scalar_text
 from reconciler.packages.resource import INDEX_ANNOTATIONS, PATH_ANNOTATIONS
 
@@ -20,6 +22,8 @@ _SEQUENCE_INDENT = "internal.config.kubernetes.io/seqindent"
 _OURS = frozenset((*PATH_ANNOTATIONS, *INDEX_ANNOTATIONS, *ID_ANNOTATIONS, _PACKAGE_PATH, _SEQUENCE_INDENT))
 # what YAML is read and written with
 _MAX_LEVELS = 100
+# more digits than any file has documents are no number worth reading
+_INDEX = re2.compile(r"[0-9]{1,9}")
 _SEVERITIES: Mapping[object, ResultSeverity] = {"error": "error", "warning": "warning"}
 
 
@@ -78,13 +82,13 @@ def _annotated(item: Item, number: int) -> Any:
     places = dict.fromkeys(PATH_ANNOTATIONS, item.path) | dict.fromkeys(INDEX_ANNOTATIONS, str(item.index))
     annotations = data["metadata"].get("annotations")
     own = annotations if isinstance(annotations, dict) else {}
-    data["metadata"]["annotations"] = {**own, **places, ID_ANNOTATIONS[0]: str(number)}
+    data["metadata"]["annotations"] = {**own, **places, **dict.fromkeys(ID_ANNOTATIONS, str(number))}
     return data
 
 
 def _item(given: dict[str, Item], entry: dict[str, Any]) -> Item:
     annotations = _annotations(entry)
-    item = given.pop(str(annotations.get(ID_ANNOTATIONS[0], "")), None)
+    item = given.pop(next((str(annotations[name]) for name in ID_ANNOTATIONS if name in annotations), ""), None)
     path, index = _place(annotations, item)
     data = in_order(_stripped(entry, item), item.data if item else None)
     if item is None:
@@ -102,7 +106,7 @@ def _place(annotations: Mapping[str, Any], item: Item | None) -> tuple[str, int]
     """Return the path and index an item asks for; of the two spellings the one that was changed counts."""
     path = _changed(annotations, PATH_ANNOTATIONS, item.path if item else "")
     index = _changed(annotations, INDEX_ANNOTATIONS, str(item.index) if item else "")
-    return normpath(path).lstrip("/") if path else "", int(index) if index.isdecimal() else -1
+    return normpath(path).lstrip("/") if path else "", int(index) if _INDEX.fullmatch(index) else -1
 
 
 def _changed(annotations: Mapping[str, Any], names: Sequence[str], old: str) -> str:
