@@ -1,0 +1,110 @@
+"""create-setters: the comments that make a setter of every field with one of the given values (kpt.md 16)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import re2
+
+from reconciler.krm.yaml import Path
+from reconciler.packages.functions.edits import EditError, commented, edit_each, visited_fields
+from reconciler.packages.functions.function import (
+    Config,
+    FunctionContext,
+    Item,
+    Output,
+    Result,
+    failure,
+    quoted,
+    scalar_text,
+    string_map,
+    value_at,
+)
+from reconciler.packages.functions.setters import SETTER_COMMENT, list_values
+from reconciler.packages.parsing import Unparsable, parse_cached
+
+
+@dataclass(frozen=True)
+class _Setters:
+    texts: Mapping[str, str]
+    """Setter by value, the longest value first, so that no value hides in a longer one."""
+    lists: Mapping[tuple[str, ...], str]
+    """Setter by sorted elements."""
+
+    @cached_property
+    def _values(self) -> Any:
+        return re2.compile("|".join(re2.escape(value) for value in self.texts))
+
+    def pattern(self, text: str) -> str:
+        """Return the text with every value in it replaced by its setter."""
+        return str(self._values.sub(lambda match: f"${{{self.texts[match.group(0)]}}}", text)) if self.texts else text
+
+
+def create_setters(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
+    """Return the items with setter comments on the fields that hold the values; that none does is an error."""
+    try:
+        setters = _read(string_map((config or {}).get("data")))
+        changed, results = edit_each(items, lambda item: _marked(item, setters))
+    except EditError as error:
+        return failure(items, f"failed to create setters: {error}")
+    if not results:
+        return failure(items, "failed to create setters: no matches for the input list of setters")
+    return Output(changed, results)
+
+
+def _read(data: Mapping[str, str]) -> _Setters:
+    if not data:
+        raise EditError("config map cannot be empty")
+    texts: dict[str, str] = {}
+    lists: dict[tuple[str, ...], str] = {}
+    for name, text in sorted(data.items(), key=lambda entry: (-len(entry[1]), entry[0])):
+        parsed = parse_cached(text.encode())
+        if isinstance(parsed, Unparsable) or len(parsed.documents) != 1:
+            raise EditError(f"parsing error: the value of {name} must be a scalar or a list, not {quoted(text)}")
+        elements = list_values(text)
+        if elements is not None:
+            lists.setdefault(tuple(sorted(elements)), name)
+        elif not isinstance(parsed.documents[0].data, dict):
+            texts.setdefault(text, name)
+    return _Setters(texts, lists)
+
+
+def _marked(item: Item, setters: _Setters) -> tuple[Item, list[Result]]:
+    results = []
+    for path, comment, shown in list(_comments(item.data, setters)):
+        message = f"Added line comment {quoted(comment.removeprefix('# '))} for field with value {quoted(shown)}"
+        try:
+            item = commented(_with_place(item, path), path, comment)
+            results.append(item.result(message, "info", path))
+        except EditError as error:
+            results.append(item.result(f"no line comment for {quoted(shown)}: {error}", "warning", path))
+    return item, results
+
+
+def _with_place(item: Item, path: Path) -> Item:
+    """Return the item with the list that the field is, or stands in, one element per line."""
+    outer = path if isinstance(value_at(item.data, path), list) else path[:-1]
+    elements = value_at(item.data, outer)
+    on_one_line = item.document.line_of(outer) == item.document.line_of((*outer, 0))
+    if not isinstance(elements, list) or not elements or not on_one_line:
+        return item
+    # a list that is filled anew is written in the style of the file
+    emptied = item.with_values([(outer, [])]).document
+    return replace(item, data=emptied.data, base=emptied).with_values([(outer, elements)])
+
+
+def _comments(data: Any, setters: _Setters) -> Iterator[tuple[Path, str, str]]:
+    """Yield (path, comment, value) of the fields that become setters; texts of several lines never do."""
+    for path, value in visited_fields(data):
+        if isinstance(value, list):
+            elements = sorted(scalar_text(element) or "" for element in value)
+            if name := setters.lists.get(tuple(elements)):
+                yield path, f"{SETTER_COMMENT}${{{name}}}", f"[{' '.join(elements)}]"
+            continue
+        text = scalar_text(value) or ""
+        pattern = setters.pattern(text)
+        if pattern != text and "\n" not in text and value is not None:
+            yield path, f"{SETTER_COMMENT}{pattern}", text
