@@ -1,0 +1,48 @@
+"""delete-annotations: what goes, and what is said."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.packages.functions.delete_annotations import delete_annotations
+from reconciler.packages.kptfile import Profile
+from tests.unit.packages.builders import config, messages, run, shown
+
+HEAD = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n"
+BOTH = f"{HEAD}  annotations:\n    a: x # why\n    b: y\n"
+
+
+@pytest.mark.parametrize(
+    ("keys", "profile", "after"),
+    [
+        pytest.param("a", "safe", f"{HEAD}  annotations:\n    b: y\n", id="one"),
+        pytest.param("a,b", "safe", HEAD, id="the-last-takes-the-mapping-along"),
+        pytest.param("a, b", "safe", HEAD, id="blanks-do-not-count"),
+        pytest.param("a, b", "compat", f"{HEAD}  annotations:\n    b: y\n", id="blanks-count-upstream"),
+        pytest.param("c", "safe", BOTH, id="nothing-there"),
+    ],
+)
+def test_delete_annotations(keys: str, profile: Profile, after: str) -> None:
+    output = run(delete_annotations, BOTH, config("ConfigMap", {"annotationKeys": keys}), profile)
+
+    assert shown(output.items) == after
+
+
+def test_messages() -> None:
+    output = run(delete_annotations, f"{BOTH}---\n{HEAD}", config("ConfigMap", {"annotationKeys": "b,a"}))
+
+    assert messages(output) == [
+        ("info", "The provided annotations were deleted from 1 resource(s)"),
+        ("info", "Annonation: [b] removed from resource: [a]"),
+        ("info", "Annonation: [a] removed from resource: [a]"),
+    ]
+
+
+def test_nothing_to_delete() -> None:
+    output = run(delete_annotations, HEAD, config("ConfigMap", {"annotationKeys": "a"}))
+
+    assert messages(output) == [("info", "None of the resources had the provided annotations to delete")]
+
+
+def test_no_keys_is_an_error() -> None:
+    assert run(delete_annotations, HEAD, config("ConfigMap", {})).failed
