@@ -1,0 +1,96 @@
+"""set-project-id: where a package's project is written."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.packages.functions.function import FunctionContext, Output
+from reconciler.packages.functions.set_project_id import set_project_id
+from tests.unit.packages.builders import config, items
+
+KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: p\n"
+SETTERS = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: s\n"
+
+
+def call(kptfile: str, *, setters: str = SETTERS, project: str = "mine") -> Output:
+    """Return what the function makes of a package."""
+    package = [*items(kptfile, "Kptfile"), *items(setters, "s.yaml")] if kptfile else items(setters, "s.yaml")
+    return set_project_id(package, config("ConfigMap", {"project-id": project}), FunctionContext())
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(
+            KPTFILE,
+            f"{KPTFILE}pipeline:\n  mutators:\n  - image: gcr.io/kpt-fn/apply-setters:v0.1\n"
+            "    configMap:\n      project-id: mine\n",
+            id="function-is-added",
+        ),
+        pytest.param(
+            f"{KPTFILE}pipeline:\n  mutators:\n  - image: apply-setters:v0.2\n    configMap:\n      a: b # why\n",
+            f"{KPTFILE}pipeline:\n  mutators:\n  - image: apply-setters:v0.2\n    configMap:\n      a: b # why\n"
+            "      project-id: mine\n",
+            id="setter-is-added",
+        ),
+        pytest.param(
+            f"{KPTFILE}pipeline:\n  mutators:\n  - image: apply-setters\n    configMap:\n      project-id: x\n",
+            f"{KPTFILE}pipeline:\n  mutators:\n  - image: apply-setters\n    configMap:\n      project-id: x\n",
+            id="what-is-set-stays",
+        ),
+    ],
+)
+def test_kptfile(before: str, after: str) -> None:
+    output = call(before)
+
+    assert output.items[0].document.text == after
+
+
+def test_a_file_of_setters() -> None:
+    output = call(f"{KPTFILE}pipeline:\n  mutators:\n  - image: apply-setters\n    configPath: ./s.yaml\n")
+
+    assert output.items[1].document.text == f"{SETTERS}data:\n  project-id: mine\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        pytest.param("apiVersion: storage.cnrm.cloud.google.com/v1beta1", "mine", id="connector-object"),
+        pytest.param("apiVersion: core.cnrm.cloud.google.com/v1beta1", None, id="connector-setting"),
+        pytest.param("apiVersion: v1", None, id="anything-else"),
+    ],
+)
+def test_annotations(head: str, expected: str | None) -> None:
+    output = call(KPTFILE, setters=f"{head}\nkind: A\nmetadata:\n  name: a\n")
+
+    assert output.items[1].annotations.get("cnrm.cloud.google.com/project-id") == expected
+
+
+def test_an_annotation_stays() -> None:
+    text = "apiVersion: s.cnrm.cloud.google.com/v1\nkind: A\nmetadata:\n  name: a\n"
+    text += "  annotations:\n    cnrm.cloud.google.com/project-id: x\n"
+
+    assert call(KPTFILE, setters=text).items[1].document.text == text
+
+
+@pytest.mark.parametrize(
+    ("kptfile", "project", "reason"),
+    [
+        pytest.param("", "mine", "unable to find Kptfile", id="no-kptfile"),
+        pytest.param(KPTFILE, "", "`data.project-id`", id="no-project"),
+        pytest.param(
+            f"{KPTFILE}pipeline:\n  mutators:\n  - image: apply-setters\n", "mine", "unable to find", id="no-config"
+        ),
+        pytest.param(
+            f"{KPTFILE}pipeline:\n  mutators:\n  - {{image: apply-setters, configPath: x.yaml}}\n",
+            "mine",
+            "file x.yaml doesn't exist",
+            id="no-file",
+        ),
+    ],
+)
+def test_errors(kptfile: str, project: str, reason: str) -> None:
+    output = call(kptfile, project=project)
+
+    assert output.failed
+    assert reason in output.results[0].message
