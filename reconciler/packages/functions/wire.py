@@ -106,7 +106,9 @@ def _place(annotations: Mapping[str, Any], item: Item | None) -> tuple[str, int]
     """Return the path and index an item asks for; of the two spellings the one that was changed counts."""
     path = _changed(annotations, PATH_ANNOTATIONS, item.path if item else "")
     index = _changed(annotations, INDEX_ANNOTATIONS, str(item.index) if item else "")
-    return normpath(path).lstrip("/") if path else "", int(index) if _INDEX.fullmatch(index) else -1
+    cleaned = normpath(path).lstrip("/") if path else ""
+    # what leads out of the package is refused, and told as it was written
+    return path if cleaned.startswith("../") else cleaned, int(index) if _INDEX.fullmatch(index) else -1
 
 
 def _changed(annotations: Mapping[str, Any], names: Sequence[str], old: str) -> str:

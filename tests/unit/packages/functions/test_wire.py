@@ -32,6 +32,7 @@ def test_a_round_trip_changes_nothing() -> None:
         pytest.param({PATH: "x/../y.yaml"}, ("y.yaml", 0), id="path"),
         pytest.param({LEGACY_PATH: "y.yaml"}, ("y.yaml", 0), id="legacy-path"),
         pytest.param({PATH: "/y.yaml"}, ("y.yaml", 0), id="absolute-path"),
+        pytest.param({PATH: "a/../../y.yaml"}, ("a/../../y.yaml", 0), id="what-will-be-refused"),
         pytest.param({INDEX: 3}, ("r.yaml", 3), id="index-as-a-number"),
     ],
 )
