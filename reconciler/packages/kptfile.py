@@ -16,6 +16,7 @@ from reconciler.krm.conditions import Condition, Status
 from reconciler.krm.findings import Finding, Where
 from reconciler.krm.identity import split_api_version
 from reconciler.krm.yaml import Document, YamlFile, emit
+from reconciler.krm.yaml.same import same
 from reconciler.packages.parsing import edited_document, parse_cached
 
 KPTFILE = "Kptfile"
@@ -305,12 +306,15 @@ class Kptfile:
             status=_merged(self.data.get("status"), {"conditions": stored or None}) or None,
         )
 
-    def _with(self, **changes: Any) -> Kptfile:
-        data = _merged(self.data, changes)
-        if data == self.data:
+    def with_data(self, data: Mapping[str, Any]) -> Kptfile:
+        """Return the Kptfile that says `data`; every line that this does not change stays."""
+        if same(self.data, data):
             return self
         source = self.source.replace(0, edited_document(self.document, _in_order(data)))
         return Kptfile(source, KptfileModel.model_validate(data))
+
+    def _with(self, **changes: Any) -> Kptfile:
+        return self.with_data(_merged(self.data, changes))
 
 
 def read_kptfile(content: bytes, file: str = KPTFILE) -> Kptfile | tuple[Finding, ...]:
