@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from reconciler.krm.conditions import Condition
-from reconciler.krm.findings import Finding
+from reconciler.krm.findings import Finding, Where
 from reconciler.krm.identity import ObjectKey
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
@@ -177,6 +177,36 @@ class Stalled:
 
 
 @dataclass(frozen=True)
+class Pin:
+    """A revision in the config that is to keep up with a tag beside it (porch 14.1, tagMode rewrite).
+
+    `path` leads to the upstream in the object's document, which begins at `line` of `file`; `written` is its revision
+    there, None if there is none yet; `named` the one that the tag names today, as it is to be written, None while
+    nobody can say, or while the tag settles. `holds`: the written revision is the same package as the named one.
+    `backwards`: the named one is older.
+    """
+
+    key: ObjectKey
+    file: str
+    line: int
+    path: tuple[str | int, ...]
+    package: str
+    tag: str
+    written: str | int | None
+    named: str | int | None
+    where: Where
+    holds: bool = False
+    backwards: bool = False
+    seconds: int = 0
+    settling: Settling | None = None
+
+    @property
+    def id(self) -> str:
+        """The one name of the field that the revision stands in: state keeps it."""
+        return f"{self.key} {'.'.join(map(str, self.path))}"
+
+
+@dataclass(frozen=True)
 class ConfigStatus:
     """What a room says of a config object itself: a set's conditions, or a whole generated object.
 
@@ -197,7 +227,8 @@ class ConfigStatus:
 class RoomResult:
     """What the rooms made of a catalog: variants to render, owners that are stalled, status of config objects.
 
-    `kept` are owners that must be treated as if they were still there, unchanged (a set that failed).
+    `kept` are owners that must be treated as if they were still there, unchanged (a set that failed). `pins` are the
+    revisions that are to keep up with a tag.
     """
 
     variants: tuple[Variant, ...] = ()
@@ -205,3 +236,4 @@ class RoomResult:
     statuses: tuple[ConfigStatus, ...] = ()
     findings: tuple[Finding, ...] = ()
     kept: frozenset[ObjectKey] = frozenset()
+    pins: tuple[Pin, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from reconciler.krm.durations import duration_seconds
@@ -65,8 +65,13 @@ class Upstream:
 
     @property
     def settle_seconds(self) -> int:
-        """How long a moved reference must have stood."""
-        return duration_seconds(self.settle) or 0
+        """How long a moved reference must have stood; a revision that people take over has no need to."""
+        return 0 if self.tag else duration_seconds(self.settle) or 0
+
+    @property
+    def followed(self) -> Upstream:
+        """The same package with its tag followed: what the tag means, whatever revision stands beside it."""
+        return replace(self, reference=FloatingTag(self.tag), tag="") if self.tag else self
 
     @property
     def awaits_revision(self) -> bool:

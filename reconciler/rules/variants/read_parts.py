@@ -33,7 +33,7 @@ FUNCTION_FIELDS = ("image", "exec", "configPath", "configMap", "name", "tag", "s
 UPDATE_STRATEGIES = ("resource-merge", "copy-merge", "fast-forward", "force-delete-replace")
 CONFLICT_POLICIES = ("upstream", "local", "block")
 _SELECTOR_FIELDS = ("apiVersion", "kind", "name", "namespace", "labels", "annotations")
-_REWRITE = "rewrite"
+REWRITE = "rewrite"
 _NUMBERED = re.compile(r"v?([1-9][0-9]*)")
 _LIKE_A_REVISION = re.compile(r"v?[0-9]+")
 
@@ -60,7 +60,7 @@ def count_references(upstream: Fields) -> int:
     A tag that is rewritten to a revision may stand beside that revision: the two are one (porch 14.1).
     """
     named = [name for name in ("workspaceName", "tag") if upstream.raw(name) not in (None, "")]
-    beside = "tag" in named and upstream.has("revision") and upstream.raw("tagMode") == _REWRITE
+    beside = "tag" in named and upstream.has("revision") and upstream.raw("tagMode") == REWRITE
     return upstream.has("revision") + len(named) - beside
 
 
@@ -114,12 +114,12 @@ def _tag_fault(name: str) -> str | None:
 
 def build_upstream(upstream: Fields, repo: str, package: str, reference: Reference) -> Upstream:
     """Return the upstream with the fields that say how its tag is followed (design 10.21)."""
-    complaint = f'{upstream.at("tagMode")} can only be "follow" or "{_REWRITE}"'
-    mode = upstream.choice("tagMode", ("follow", _REWRITE), complaint)
+    complaint = f'{upstream.at("tagMode")} can only be "follow" or "{REWRITE}"'
+    mode = upstream.choice("tagMode", ("follow", REWRITE), complaint)
     tag = upstream.raw("tag")
-    if mode == _REWRITE and not tag:
-        upstream.faults.add(f'{upstream.at("tagMode")} "{_REWRITE}" needs {upstream.at("tag")}: the tag to look at')
-    return Upstream(repo, package, reference, _read_settle(upstream), str(tag or "") if mode == _REWRITE else "")
+    if mode == REWRITE and not tag:
+        upstream.faults.add(f'{upstream.at("tagMode")} "{REWRITE}" needs {upstream.at("tag")}: the tag to look at')
+    return Upstream(repo, package, reference, _read_settle(upstream), str(tag or "") if mode == REWRITE else "")
 
 
 def _read_settle(upstream: Fields) -> str:

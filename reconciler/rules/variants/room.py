@@ -7,6 +7,7 @@ from itertools import chain
 
 from reconciler.rules.repository import kptfile_url
 from reconciler.rules.variant import RoomResult
+from reconciler.rules.variants.pins import result_of_pins
 from reconciler.rules.variants.set_results import result_of_set
 from reconciler.rules.variants.singles import result_of_variant
 from reconciler.rules.variants.surroundings import Surroundings, Upstreams, UpstreamWorld
@@ -29,7 +30,7 @@ def variants_of(catalog: Catalog, around: Surroundings) -> RoomResult:
         # two sets can come to one name: the first of them keeps it, and the other is told of the conflict
         names |= {status.key.name for status in result.statuses if status.spec is not None}
     results += (result_of_variant(one, around, upstreams) for one in written)
-    return _joined(results)
+    return _joined([*results, result_of_pins(catalog, around, upstreams)])
 
 
 def _joined(results: list[RoomResult]) -> RoomResult:
@@ -39,4 +40,5 @@ def _joined(results: list[RoomResult]) -> RoomResult:
         tuple(chain.from_iterable(one.statuses for one in results)),
         tuple(chain.from_iterable(one.findings for one in results)),
         frozenset(chain.from_iterable(one.kept for one in results)),
+        tuple(chain.from_iterable(one.pins for one in results)),
     )

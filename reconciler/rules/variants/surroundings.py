@@ -12,6 +12,7 @@ from reconciler.packages.kptfile import KPTFILE, Kptfile, Metadata, read_kptfile
 from reconciler.rules.repository import Repositories, Repository, repository_missing
 from reconciler.rules.variants.model import Upstream
 from reconciler.rules.variants.naming import TargetKey
+from reconciler.rules.variants.pinned import find_revision
 from reconciler.rules.variants.upstream import (
     Resolved,
     Unresolved,
@@ -80,6 +81,16 @@ class Upstreams:
             self._known[key] = self._resolve(namespace, upstream)
         return self._known[key]
 
+    def pinned(self, namespace: str, upstream: Upstream) -> Resolution:
+        """Return the immutable revision that the tag of a rewritten upstream names today, or why there is none."""
+        found = self.resolve(namespace, upstream.followed)
+        if not isinstance(found, Resolved):
+            return found
+        repository = self._around.repositories[namespace, upstream.repo]
+        refs = self._around.upstreams.refs(repository)
+        assert not isinstance(refs, str), "it was readable when the upstream was resolved"
+        return find_revision(found, upstream.tag, _place(repository), refs)
+
     def described(self, namespace: str, upstream: Upstream) -> Mapping[str, Any] | Unresolved:
         """Return what a set's expressions see of an upstream revision (porch 11.4)."""
         found = self.resolve(namespace, upstream)
@@ -101,8 +112,7 @@ class Upstreams:
         refs = self._around.upstreams.refs(repository)
         if isinstance(refs, str):
             return Unreachable(refs)
-        known = UpstreamRepository(repository.key.name, repository.branch, repository.directory, repository.tag_prefix)
-        return resolve(upstream, known, refs)
+        return resolve(upstream, _place(repository), refs)
 
     def _metadata(self, namespace: str, found: Resolved) -> Metadata:
         refs = self._around.upstreams.refs(self._around.repositories[namespace, found.repository])
@@ -110,3 +120,7 @@ class Upstreams:
         content = refs.file(found.commit, f"{found.directory}/{KPTFILE}")
         kptfile = read_kptfile(content) if content else ()
         return kptfile.model.metadata if isinstance(kptfile, Kptfile) else Metadata()
+
+
+def _place(repository: Repository) -> UpstreamRepository:
+    return UpstreamRepository(repository.key.name, repository.branch, repository.directory, repository.tag_prefix)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 from reconciler.krm.yaml import YamlError, parse
 from reconciler.rules.variants.model import FloatingTag, Head, Reference, Revision, Upstream, Workspace
+from reconciler.rules.variants.revision_names import below, in_order, number_of, tag_starts
 from reconciler.snapshot.objects import CommitId, TreeId
 
 LATEST = "latest"
 _NAMED = 5
-_NUMBERED = re.compile(r"v([1-9][0-9]*)")
 
 
 class FoundPackage(NamedTuple):
@@ -98,7 +97,7 @@ class Resolved:
 
 @dataclass(frozen=True)
 class Unresolved:
-    """Why an upstream cannot be used: `UpstreamNotFound`, `UpstreamNotPublished` or `RevisionPending`."""
+    """Why an upstream cannot be used: `UpstreamNotFound`, `UpstreamNotPublished`, `RevisionPending`, `TagUnpinned`."""
 
     reason: str
     message: str
@@ -129,7 +128,7 @@ def resolve(upstream: Upstream, repository: UpstreamRepository, refs: UpstreamRe
     if package is None or not package.has_kptfile:
         message = f"no Kptfile at {upstream.package} in {upstream.repo}@{ref.name}"
         return Unresolved("UpstreamNotFound", message)
-    directory = _below(repository.directory, upstream.package)
+    directory = below(repository.directory, upstream.package)
     return Resolved(
         repository.name, upstream.package, ref.name, ref.number, ref.commit, package.tree, ref.floating, directory,
         ref.warnings, package.skipped, where.since(ref) if upstream.settle_seconds else 0,
@@ -171,7 +170,7 @@ class _Where:
         """Return when a reference came to mean what it means: nobody wrote that down but Git (design 10.13)."""
         if not ref.is_tag:
             # a head moves with every package of its repository; this one has stood since its own last change
-            return self.refs.changed_seconds(ref.commit, _below(self.repository.directory, self.upstream.package))
+            return self.refs.changed_seconds(ref.commit, below(self.repository.directory, self.upstream.package))
         tagged = self.refs.tagged_seconds(ref.name)
         return max(tagged, self.refs.changed_seconds(*ref.channel)) if ref.channel else tagged
 
@@ -193,12 +192,12 @@ class _Where:
         # a slash would reach into the tags of a package below this one
         for name in () if "/" in suffix else (f"{start}/{suffix}" for start in self._starts()):
             if commit := self.refs.tag(name):
-                return _Ref(name, _number(suffix), commit, floating)
+                return _Ref(name, number_of(suffix), commit, floating)
         return None
 
     def _unpublished(self, workspace: str) -> Unresolved | None:
         for state in ("drafts", "proposed"):
-            for start in (*self._starts(), _below(self.repository.name, self.upstream.package)):
+            for start in (*self._starts(), below(self.repository.name, self.upstream.package)):
                 if self.refs.branch(f"{state}/{start}/{workspace}"):
                     package = f"{self.upstream.repo}/{self.upstream.package}"
                     message = (
@@ -210,7 +209,7 @@ class _Where:
     def _latest(self) -> _Ref | None:
         for start in self._starts():
             suffixes = (name.removeprefix(f"{start}/") for name in self.refs.tags(f"{start}/"))
-            numbers = [number for suffix in suffixes if (number := _number(suffix)) > 0]
+            numbers = [number for suffix in suffixes if (number := number_of(suffix)) > 0]
             if numbers:
                 return self._tagged(f"v{max(numbers)}", floating=True)
         return None
@@ -244,13 +243,10 @@ class _Where:
 
     def _channel_paths(self) -> Iterator[str]:
         path = f"channels/{self.upstream.package}.yaml"
-        return iter(dict.fromkeys((_below(self.repository.directory, path), path)))
+        return iter(dict.fromkeys((below(self.repository.directory, path), path)))
 
     def _starts(self) -> tuple[str, ...]:
-        """What the tags of this package may start with, the most exact first (design 10.11)."""
-        package, prefix = self.upstream.package, self.repository.tag_prefix
-        inside = _below(self.repository.directory, package)
-        return tuple(dict.fromkeys((prefix + inside, prefix + package)))
+        return tag_starts(self.repository.tag_prefix, self.repository.directory, self.upstream.package)
 
     def _not_found(self, revision: str) -> Unresolved:
         package, repo = self.upstream.package, self.upstream.repo
@@ -260,7 +256,7 @@ class _Where:
     def _instead(self) -> str:
         """Say which revisions there are, or what to do without any."""
         names = {name.removeprefix(f"{start}/") for start in self._starts() for name in self.refs.tags(f"{start}/")}
-        latest = sorted((name for name in names if "/" not in name), key=_by_numbers, reverse=True)
+        latest = sorted((name for name in names if "/" not in name), key=in_order, reverse=True)
         if latest:
             return f"there are {', '.join(latest[:_NAMED])}{', ...' if len(latest) > _NAMED else ''}"
         branch = self.repository.branch
@@ -290,16 +286,3 @@ def _channel_revision(content: bytes, channel: str) -> str | _BadChannel | None:
 
 def _as_suffix(revision: str) -> str:
     return f"v{revision}" if revision.isdecimal() else revision
-
-
-def _number(suffix: str) -> int:
-    numbered = _NUMBERED.fullmatch(suffix)
-    return int(numbered[1]) if numbered else -1
-
-
-def _by_numbers(suffix: str) -> tuple[list[int], str]:
-    return [int(number) for number in re.findall("[0-9]{1,9}", suffix)], suffix
-
-
-def _below(directory: str, path: str) -> str:
-    return f"{directory}/{path}" if directory else path
