@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from reconciler.krm.yaml.borrowed import Borrowed, Original
 from reconciler.krm.yaml.comments import Path, Span, comment_place, find_comments, key_name
 from reconciler.krm.yaml.compose import BREAK, Budget, compose
 from reconciler.krm.yaml.edit import splice
@@ -78,7 +79,14 @@ class Document:
         span = self._comments.get(path)
         return self.text[slice(*span)] if span else None
 
-    def with_data(self, data: Any) -> Document:
+    def lending(self, places: Mapping[Path, Original]) -> Borrowed:
+        """Return what another document's edit may take over from this one; `places` are paths in the other's new data.
+
+        New keys at these paths stand where they stand in the new data, even in front.
+        """
+        return Borrowed(self._layout, self.root, self.comments() if places else {}, places)
+
+    def with_data(self, data: Any, borrowed: Borrowed | None = None) -> Document:
         """Return the document with the smallest edit that makes it mean `data`.
 
         Untouched lines, comments, quotes and the order of keys stay. New keys follow the key before them in `data`.
@@ -87,14 +95,16 @@ class Document:
         if same(self.data, data):
             return self
         # the second try closes a last line without an end: nothing can be put behind a block scalar that has none
-        for attempt in (self, self._closed()) if not self.text.endswith(_ENDS) else (self,):
-            if edited := attempt._spliced(data):
-                return edited
+        attempts = (self, self._closed()) if not self.text.endswith(_ENDS) else (self,)
+        for lender in (borrowed, None) if borrowed and borrowed.places else (None,):
+            for attempt in attempts:
+                if edited := attempt._spliced(data, lender or attempt.lending({})):
+                    return edited
         return self._rewritten(data) or replace(_own(_with_head(self.text, self.root, emit(data))), line=self.line)
 
-    def _spliced(self, data: Any) -> Document | None:
+    def _spliced(self, data: Any, borrowed: Borrowed) -> Document | None:
         try:
-            text = splice(self._layout, self.root, data, has_aliases="*" in self.text)
+            text = splice(self._layout, self.root, data, borrowed, has_aliases="*" in self.text)
             return self._checked(text, data)
         except Declined:
             return None

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any, Literal
 
 from reconciler.krm.yaml.align import Pair, align
-from reconciler.krm.yaml.comments import key_name
-from reconciler.krm.yaml.emit import DEFAULT_STYLE, Style, entry_lines, flow_text, item_lines, value_lines
+from reconciler.krm.yaml.borrowed import Borrowed, without_blank_head
+from reconciler.krm.yaml.comments import Path, Span, key_name
+from reconciler.krm.yaml.emit import DEFAULT_STYLE, Style, flow_text
 from reconciler.krm.yaml.flow import FlowItems
 from reconciler.krm.yaml.layout import REST, Layout
 from reconciler.krm.yaml.nodes import TAG_PREFIX, AliasNode, MapNode, Node, ScalarNode, SeqNode, is_block, is_merge
@@ -32,23 +34,25 @@ class Slot:
     """Where a value stands: behind the colon or dash that ends at `after`, in a collection of that column.
 
     A flow slot is anywhere a value can be replaced on the spot; a bare one is behind a flow key without a colon; a
-    hidden one is below a key with a question mark, where a value can be edited but not replaced.
+    hidden one is below a key with a question mark, where a value can be edited but not replaced. `path` is known where
+    lines may be written.
     """
 
     kind: Literal["root", "map", "seq", "flow", "bare", "hidden"]
     after: int = 0
     column: int = 0
+    path: Path = ()
 
 
 _IN_FLOW = Slot("flow")
 
 
-def splice(layout: Layout, root: Node, data: Any, *, has_aliases: bool) -> str:
-    """Return the text with the smallest edits that make it mean `data`.
+def splice(layout: Layout, root: Node, data: Any, borrowed: Borrowed, *, has_aliases: bool) -> str:
+    """Return the text with the smallest edits that make it mean `data`; what is new is written as `borrowed` has it.
 
     Raises Declined where no splice is known to be safe, YamlError (YamlValue) for data that YAML cannot hold.
     """
-    editor = _Editor(layout, root, has_aliases=has_aliases)
+    editor = _Editor(layout, root, borrowed, has_aliases=has_aliases)
     editor.edit(root, data, Slot("root"))
     return editor.splices.text()
 
@@ -56,8 +60,9 @@ def splice(layout: Layout, root: Node, data: Any, *, has_aliases: bool) -> str:
 class _Editor:
     """One walk over nodes and data side by side."""
 
-    def __init__(self, layout: Layout, root: Node, *, has_aliases: bool) -> None:
+    def __init__(self, layout: Layout, root: Node, borrowed: Borrowed, *, has_aliases: bool) -> None:
         self.layout = layout
+        self.borrowed = borrowed
         self.source = layout.text
         self.has_aliases = has_aliases
         self.json = is_json(root)
@@ -103,7 +108,8 @@ class _Editor:
             self._replace_on_the_spot(node, new, self._flow_text(new, node), bare=slot.kind == "bare")
             return
         style = self.style if isinstance(new, dict | list) else DEFAULT_STYLE
-        head, body = value_lines(new, style, node.style if isinstance(node, ScalarNode) else "")
+        scalar = node.style if isinstance(node, ScalarNode) else ""
+        head, body = self.borrowed.value_lines(slot.path, new, style, scalar)
         if slot.kind == "root":
             self._replace_root(node, head, body)
         elif body or is_block(node) or _is_block_scalar(node):
@@ -186,7 +192,7 @@ class _Editor:
         for (key, value), name, keep in zip(entries, names, kept, strict=True):
             if keep and name is not None:
                 if self._differs(value, new[name]):
-                    self.edit(value, new[name], self._value_slot(node, key, value, column))
+                    self.edit(value, new[name], self._value_slot(node, key, value, column, (*slot.path, name)))
                 self.now[id(key)] = key.data
         added = self._added(node, new, names, kept)
         if all(kept) and not added:
@@ -194,7 +200,7 @@ class _Editor:
         if node.flow:
             self._change_flow_entries(node, new, kept, added)
         else:
-            self._change_block_entries(entries, new, kept, added, column)
+            self._change_block_entries(entries, new, kept, added, slot.path)
 
     def _lacks_braces(self, node: MapNode) -> bool:
         # [a: b] is a list of one mapping
@@ -210,26 +216,29 @@ class _Editor:
         sources = value.children if isinstance(value, SeqNode) else [value]
         return [self.now.get(id(it.target)) if isinstance(it, AliasNode) else it.data for it in sources]
 
-    def _value_slot(self, node: MapNode, key: Node, value: Node, column: int) -> Slot:
+    def _value_slot(self, node: MapNode, key: Node, value: Node, column: int, path: Path) -> Slot:
         if node.flow:
             return Slot("bare") if value.start == value.end == key.end else _IN_FLOW
         after = self.layout.after_colon(key)
         if after is not None:
-            return Slot("map", after, column)
-        return Slot("hidden") if is_block(value) or _is_block_scalar(value) else _IN_FLOW
+            return Slot("map", after, column, path)
+        return Slot("hidden", path=path) if is_block(value) or _is_block_scalar(value) else _IN_FLOW
 
     def _added(
         self, node: MapNode, new: dict[str, Any], names: list[str | None], kept: list[bool]
-    ) -> list[tuple[int, list[str]]]:
-        """Return (number of the entry to stand behind, names), for the names that need an entry of their own."""
+    ) -> list[tuple[int | None, list[str]]]:
+        """Return (number of the entry to stand behind, names), for the names that need an entry of their own.
+
+        None is the front, where only what has its place from another document is put.
+        """
         merged: dict[str, Any] = {}
         for key, value in node.entries():
             if is_merge(key) and kept[names.index(None)]:
                 for source in self._merge_sources(value):
                     merged = source | merged
         places = {name: index for index, name in enumerate(names) if name is not None and kept[index]}
-        place = max(index for index, keep in enumerate(kept) if keep)
-        added: dict[int, list[str]] = {}
+        place = None if self.borrowed.places else max(index for index, keep in enumerate(kept) if keep)
+        added: dict[int | None, list[str]] = {}
         for name in new:
             place = places.get(name, place)
             if name not in places and not (name in merged and same(merged[name], new[name])):
@@ -237,25 +246,38 @@ class _Editor:
         return list(added.items())
 
     def _change_flow_entries(
-        self, node: MapNode, new: dict[str, Any], kept: list[bool], added: list[tuple[int, list[str]]]
+        self, node: MapNode, new: dict[str, Any], kept: list[bool], added: list[tuple[int | None, list[str]]]
     ) -> None:
         spans = [(key.start, max(key.end, value.end)) for key, value in node.entries()]
         self.flow.remove(spans, kept)
         for index, names in added:
-            self.flow.insert_after(spans[index], [self._flow_text({name: new[name]})[1:-1] for name in names])
+            self._add_to_flow(spans, kept, index, [self._flow_text({name: new[name]})[1:-1] for name in names])
+
+    def _add_to_flow(self, spans: list[Span], kept: list[bool], index: int | None, texts: list[str]) -> None:
+        if index is None:
+            self.flow.insert_first(spans[kept.index(True)], texts)
+        else:
+            self.flow.insert_after(spans[index], texts)
 
     def _change_block_entries(
         self,
         entries: list[tuple[Node, Node]],
         new: dict[str, Any],
         kept: list[bool],
-        added: list[tuple[int, list[str]]],
-        column: int,
+        added: list[tuple[int | None, list[str]]],
+        path: Path,
     ) -> None:
         spans = [(key.start, self.layout.tail(value)) for key, value in entries]
+        column = self.layout.column(spans[0][0])
         self.rows.remove(spans, kept, column)
         for index, names in added:
-            lines = [line for name in names for line in entry_lines(name, new[name], self.style)]
+            texts = [self.borrowed.entry_lines((*path, name), name, new[name], self.style) for name in names]
+            self._add_rows(spans, kept, index, list(chain(*texts)), column)
+
+    def _add_rows(self, spans: list[Span], kept: list[bool], index: int | None, lines: list[str], column: int) -> None:
+        if index is None:
+            self.rows.insert_before(spans[kept.index(True)][0], without_blank_head(lines), column)
+        else:
             self.rows.insert_after(spans[index][1], lines, column)
 
     # sequences
@@ -271,7 +293,7 @@ class _Editor:
         elif node.flow:
             self._edit_flow_seq(node, new, pairs, kept)
         else:
-            self._edit_block_seq(node, new, pairs, kept)
+            self._edit_block_seq(node, new, pairs, kept, slot.path)
 
     def _edit_flow_seq(self, node: SeqNode, new: list[Any], pairs: list[Pair], kept: list[bool]) -> None:
         for old, wanted in _both(pairs):
@@ -279,11 +301,7 @@ class _Editor:
         spans = [(child.start, child.end) for child in node.children]
         self.flow.remove(spans, kept)
         for index, wanted_items in _added_items(pairs):
-            texts = [self._flow_text(new[wanted]) for wanted in wanted_items]
-            if index is None:
-                self.flow.insert_first(spans[kept.index(True)], texts)
-            else:
-                self.flow.insert_after(spans[index], texts)
+            self._add_to_flow(spans, kept, index, [self._flow_text(new[wanted]) for wanted in wanted_items])
 
     def _dash(self, node: SeqNode, index: int) -> int:
         after = self.layout.after_dash(node, index)
@@ -291,22 +309,20 @@ class _Editor:
             raise Declined("a dash that was not found")
         return after - 1
 
-    def _edit_block_seq(self, node: SeqNode, new: list[Any], pairs: list[Pair], kept: list[bool]) -> None:
+    def _edit_block_seq(self, node: SeqNode, new: list[Any], pairs: list[Pair], kept: list[bool], path: Path) -> None:
         column = self.layout.column(self._dash(node, 0))
         for old, wanted in _both(pairs):
             if self._differs(node.children[old], new[wanted]):
-                self.edit(node.children[old], new[wanted], Slot("seq", self._dash(node, old) + 1, column))
+                slot = Slot("seq", self._dash(node, old) + 1, column, (*path, wanted))
+                self.edit(node.children[old], new[wanted], slot)
         added = _added_items(pairs)
         if all(kept) and not added:
             return
         spans = [(self._dash(node, index), self.layout.tail(child)) for index, child in enumerate(node.children)]
         self.rows.remove(spans, kept, column)
         for index, wanted_items in added:
-            lines = [line for wanted in wanted_items for line in item_lines(new[wanted], self.style)]
-            if index is None:
-                self.rows.insert_before(spans[kept.index(True)][0], lines, column)
-            else:
-                self.rows.insert_after(spans[index][1], lines, column)
+            texts = [self.borrowed.item_lines((*path, wanted), new[wanted], self.style) for wanted in wanted_items]
+            self._add_rows(spans, kept, index, list(chain(*texts)), column)
 
 
 def _is_foreign(tag: str) -> bool:

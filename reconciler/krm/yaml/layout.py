@@ -58,6 +58,24 @@ class Layout:
         """Return line `number`, counted from 0, without its line end."""
         return self.text[self.starts[number] : self.ends[number]]
 
+    def comment_column(self, number: int) -> int:
+        """Return the column of a comment that has line `number` for itself, -1 for any other line."""
+        text = self.line_text(number)
+        stripped = text.lstrip(" ")
+        return len(text) - len(stripped) if stripped.startswith("#") else -1
+
+    def head(self, number: int, column: int) -> int:
+        """Return the first of the comment lines that stand right above line `number`, at `column`."""
+        while number > 0 and self.comment_column(number - 1) == column:
+            number -= 1
+        return number
+
+    def feet(self, number: int, column: int) -> int:
+        """Return the last of the comment lines that stand right below line `number`, deeper than `column`."""
+        while number + 1 < len(self.starts) and self.comment_column(number + 1) > column:
+            number += 1
+        return number
+
     def begins_line(self, offset: int) -> bool:
         """Tell whether only blanks stand before `offset` on its line."""
         return not self.text[self.line_start(offset) : offset].strip(" \t")

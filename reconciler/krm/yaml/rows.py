@@ -53,7 +53,7 @@ class Rows:
 
     def _remove_lines(self, span: Span, column: int) -> None:
         first = self._head(self.layout.line(span[0]), column)
-        last = self._feet(self.layout.line(span[1]), column)
+        last = self.layout.feet(self.layout.line(span[1]), column)
         starts, ends = self.layout.starts, self.layout.ends
         if first > self.top:
             self.splices.add(ends[first - 1], ends[last], "")
@@ -64,7 +64,7 @@ class Rows:
 
     def insert_after(self, tail: int, lines: Sequence[str], column: int) -> None:
         """Put the lines below the entry whose value ends at `tail`."""
-        offset = self.layout.ends[self._feet(self.layout.line(tail), column)]
+        offset = self.layout.ends[self.layout.feet(self.layout.line(tail), column)]
         self.splices.add(offset, offset, self.below(lines, column))
 
     def insert_before(self, start: int, lines: Sequence[str], column: int) -> None:
@@ -78,19 +78,4 @@ class Rows:
             self.splices.add(start, start, text)
 
     def _head(self, line: int, column: int) -> int:
-        if line == self.first:
-            return line
-        while line > 0 and self._comment_column(line - 1) == column:
-            line -= 1
-        return line
-
-    def _feet(self, line: int, column: int) -> int:
-        while line + 1 < len(self.layout.starts) and self._comment_column(line + 1) > column:
-            line += 1
-        return line
-
-    def _comment_column(self, line: int) -> int:
-        """Return the column of a comment that has the line for itself, -1 for any other line."""
-        text = self.layout.line_text(line)
-        stripped = text.lstrip(" ")
-        return len(text) - len(stripped) if stripped.startswith("#") else -1
+        return line if line == self.first else self.layout.head(line, column)
