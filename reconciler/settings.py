@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -22,6 +22,8 @@ from reconciler.krm.yaml import Document, YamlError, parse
 ENVIRONMENT_PREFIX = "RECONCILER_"
 DEFAULT_FILE = "reconciler.yaml"
 DRAFT_PLACEHOLDERS = ("{repository}", "{branch}", "{package}")
+# what users of kpt have in their environment already
+_OF_KPT = {"KRM_FN_RUNTIME": ("functions", "engine"), "KPT_IMAGE_PREFIX": ("functions", "image_prefix")}
 STATE_PLACEHOLDER = "{repository}"
 
 
@@ -121,6 +123,40 @@ class MergeSettings(_Group):
     profile: Literal["safe", "compat"] = "safe"
 
 
+class FunctionSettings(_Group):
+    """Which functions may run beside those in process, how, and what one call may cost."""
+
+    exec: tuple[str, ...] = ()
+    containers: tuple[str, ...] = ()
+    engine: Literal["", "podman", "docker", "nerdctl"] = ""
+    pull: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
+    image_prefix: Annotated[str, Field(pattern=r"^[^\s/]+(/[^\s/]+)*$")] = "ghcr.io/kptdev/krm-functions-catalog"
+    timeout_seconds: Annotated[int, Field(ge=1)] = 300
+    memory_bytes: Annotated[int, Field(ge=16_777_216)] = 536_870_912
+    output_bytes: Annotated[int, Field(ge=1_024)] = 67_108_864
+
+    @field_validator("exec", "containers", mode="before")
+    @classmethod
+    def _list_to_tuple(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @field_validator("exec")
+    @classmethod
+    def _absolute_paths(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for path in value:
+            if not path.startswith("/") or path != str(PurePosixPath(path)) or ".." in path.split("/"):
+                raise ValueError(f'must hold plain absolute paths, such as /usr/local/bin/*, and not "{path}"')
+        return value
+
+    @field_validator("containers")
+    @classmethod
+    def _images(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for image in value:
+            if not image or image != "".join(image.split()):
+                raise ValueError(f'must hold image references without blanks, not "{image}"')
+        return value
+
+
 class CelLimits(_Group):
     """What one expression may cost."""
 
@@ -162,6 +198,7 @@ class Settings(_Group):
     drafts: DraftSettings = DraftSettings()
     guards: GuardSettings = GuardSettings()
     merge: MergeSettings = MergeSettings()
+    functions: FunctionSettings = FunctionSettings()
     limits: LimitSettings = LimitSettings()
     log: LogSettings = LogSettings()
 
@@ -182,8 +219,8 @@ class Settings(_Group):
 def load_settings(file: str | None, environment: Mapping[str, str], folder: Path) -> Settings:
     """Read the settings: the named file, else `reconciler.yaml` in `folder`, else defaults; then the environment.
 
-    `RECONCILER_<GROUP>__<KEY>` overrides a single setting. Something without a value has its default. Raises
-    SettingsError.
+    `RECONCILER_<GROUP>__<KEY>` overrides a single setting; kpt's KRM_FN_RUNTIME and KPT_IMAGE_PREFIX count where
+    nothing else says so. Something without a value has its default. Raises SettingsError.
     """
     path = Path(file) if file else folder / DEFAULT_FILE
     if file and not path.is_file():
@@ -229,6 +266,11 @@ def _with_environment(
 ) -> tuple[dict[Any, Any], dict[tuple[str, ...], str]]:
     """Return the data with the environment on top, and the variables by the setting that they override."""
     overridden: dict[tuple[str, ...], str] = {}
+    for name, (group, key) in _OF_KPT.items():
+        written = data.get(group)
+        if environment.get(name) and not (isinstance(written, dict) and key in written):
+            data = _put(data, (group, key), environment[name])
+            overridden[group, key] = name
     for name, text in sorted(environment.items()):
         path = tuple(name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"))
         # Kubernetes puts RECONCILER_PORT and the like into pods beside a service of our name: no business of ours

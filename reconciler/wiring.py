@@ -21,9 +21,11 @@ from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.options import GitOptions
 from reconciler.gitio.source import FolderSource, Source, open_source, resolve_repository
 from reconciler.gitio.url import check_allowed, parse_url
+from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.yaml import YamlLimits
+from reconciler.packages.functions.registry import BUILTIN
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.planning.decide import Render
 from reconciler.planning.destination import Destination
@@ -40,6 +42,13 @@ from reconciler.rules.repository import Repositories, Repository, read_repositor
 from reconciler.rules.variant import Earlier, RoomResult, Variant
 from reconciler.rules.variants.naming import TargetKey
 from reconciler.rules.variants.room import Surroundings, kptfile_url, variants_of
+from reconciler.runners.commands import Commands
+from reconciler.runners.containers import Containers
+from reconciler.runners.engine import Engine as ContainerEngine
+from reconciler.runners.engine import EngineOptions
+from reconciler.runners.functions import AllFunctions
+from reconciler.runners.process import Bounds
+from reconciler.runners.spoiled import SpoiledCalls
 from reconciler.settings import Settings
 from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ParseMemory, read_catalog
 from reconciler.snapshot.files import FileTree
@@ -79,8 +88,9 @@ def build_parts(
     `clock` gives seconds since 1970; it decides when something is done, never what is written.
     """
     _allow_many_files()
-    builder = _Builder(settings, open_source(config, options=git_options(settings)), clock)
     backoff = Backoff(_FIRST_REST_SECONDS, settings.max_backoff_seconds, time.monotonic)
+    functions = _functions(settings, backoff)
+    builder = _Builder(settings, open_source(config, options=git_options(settings)), clock, functions)
     prefix = settings.state_ref.partition("{repository}")[0]
     remotes = Remotes(builder.open_mirror, prefix, backoff)
     return Parts(builder.config(), remotes, backoff, builder.tools(missing_is_empty, progress), builder.folders())
@@ -154,10 +164,26 @@ def git_options(settings: Settings) -> GitOptions:
     )
 
 
+def _functions(settings: Settings, backoff: Backoff) -> AllFunctions:
+    one = settings.functions
+    bounds = Bounds(one.timeout_seconds, one.memory_bytes, one.output_bytes)
+    spoiled = SpoiledCalls(backoff)
+    engine = ContainerEngine(EngineOptions(one.engine, one.pull), bounds)
+    containers = Containers(one.containers, one.image_prefix, engine, bounds, spoiled)
+    return AllFunctions(BUILTIN, Commands(one.exec, bounds, spoiled), containers, one.image_prefix)
+
+
+def _engine_fact(settings: Settings) -> str:
+    """Return what changes when rendering may: our version, the profile, and which functions are let run."""
+    listed = [*settings.functions.exec, *settings.functions.containers]
+    lets_run = f" functions {digest([listed, settings.functions.image_prefix])}" if listed else ""
+    return f"{__version__} {settings.merge.profile}{lets_run}"
+
+
 class _Builder:
     """Builds the tools of a pass; remembers what stays the same between passes."""
 
-    def __init__(self, settings: Settings, source: Source, clock: Callable[[], float]) -> None:
+    def __init__(self, settings: Settings, source: Source, clock: Callable[[], float], functions: AllFunctions) -> None:
         self._settings = settings
         self._source = source
         self._clock = clock
@@ -171,7 +197,8 @@ class _Builder:
             aliases=settings.limits.yaml_aliases,
             documents=settings.limits.yaml_documents,
         )
-        self._engine = Engine(settings.merge.profile)
+        self._functions = functions
+        self._engine = Engine(settings.merge.profile, self._functions)
 
     def config(self) -> ConfigSource:
         directory = self._settings.config.directory
@@ -193,6 +220,7 @@ class _Builder:
             urls=self._urls,
             rooms=self._rooms,
             render=self._render,
+            functions=self._functions,
             lock_tree=self._lock_tree,
             writer=_Writer,
             state_ref=self._settings.state_ref,
@@ -248,7 +276,7 @@ class _Builder:
         _, usable, findings = self._usable(catalog)
         around = Surroundings(
             usable, RemoteUpstreams(remotes, self._resolve), _children(states),
-            self._settings.guards.max_delete_percent, f"{__version__} {self._engine.profile}",
+            self._settings.guards.max_delete_percent, _engine_fact(self._settings),
             Limits(**self._settings.limits.cel.model_dump()), now,
         )  # fmt: skip
         result = variants_of(catalog, around)

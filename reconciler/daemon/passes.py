@@ -12,6 +12,7 @@ from reconciler.daemon.reconcile import (
     Tools,
     decide_and_publish,
     gather,
+    heads,
     tally,
 )
 from reconciler.daemon.remotes import Remotes
@@ -38,7 +39,7 @@ class Passes:
     def run(self) -> bool:
         """Run one pass; return False when it should be tried again soon. Raises GitError without a readable config.
 
-        A remote that failed rests on its own (`Backoff`) and does not slow the others down.
+        A remote that failed rests on its own (`Backoff`) and does not slow the others down; so does a function.
         """
         with self._remotes as remotes:
             found = gather(self._source, remotes, self._tools)
@@ -48,7 +49,8 @@ class Passes:
             report = decide_and_publish(found, remotes, self._tools, self._publisher)
             settled = report.settled and self._publisher.done
             remotes.maintain()
-            self._settled = (found.snapshot.id, remotes.digest()) if settled else ("", "")
+            is_last_word = settled and not report.waits
+            self._settled = (found.snapshot.id, heads(remotes, self._tools)) if is_last_word else ("", "")
             self._due = report.due
         for finding in report.plan.all_findings():
             log.info(

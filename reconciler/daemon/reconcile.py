@@ -17,6 +17,7 @@ from reconciler.daemon.remotes import DestinationObjects, Remote, Remotes
 from reconciler.gitio.errors import GitError, ObjectMissingError, TooLargeError
 from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, Refused
 from reconciler.krm.conditions import Condition
+from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.claims import Claims
@@ -83,6 +84,22 @@ class Rooms(Protocol):
         ...
 
 
+class FunctionsToday(Protocol):
+    """What the functions outside this process are: they may change though no head moves."""
+
+    def look_again(self) -> None:
+        """Forget what they were: a pass looks at each once."""
+        ...
+
+    def identity(self, name: str) -> str:
+        """Return what one of them is, by its fact name; "" where that cannot be told now."""
+        ...
+
+    def digest(self) -> str:
+        """Return a digest of all that were asked for so far."""
+        ...
+
+
 @dataclass(frozen=True)
 class Tools:
     """The parts that a pass is made of, as wiring built them."""
@@ -92,6 +109,7 @@ class Tools:
     urls: Callable[[Catalog], tuple[Sequence[str], Sequence[str]]]
     rooms: Rooms
     render: Callable[[Catalog], Render]
+    functions: FunctionsToday
     lock_tree: Callable[[FileTree, Catalog, Remotes], TreeId | None]
     writer: Callable[[str], Writer]
     state_ref: str
@@ -117,12 +135,17 @@ class Report:
     @property
     def clean(self) -> bool:
         """Whether the world let everything be done; what is wrong with the config does not count."""
-        return not self._codes & {"RepositoryUnreachable", "PushFailed", "PushRefused"}
+        return not self._codes & {"RepositoryUnreachable", "PushFailed", "PushRefused"} and not self.waits
 
     @property
     def settled(self) -> bool:
         """Whether trying again over the same heads would change nothing: what a host refused, it refuses again."""
         return "PushFailed" not in self._codes
+
+    @property
+    def waits(self) -> bool:
+        """Whether a package waits for a function that the world interrupted; each rests on its own (design 10.19)."""
+        return any(isinstance(one, Blocked) and one.retry for _, one in self.plan.outcomes())
 
     @property
     def _codes(self) -> set[str]:
@@ -148,7 +171,13 @@ def gather(source: ConfigSource, remotes: Remotes, tools: Tools) -> Gathered:
     tools.progress("fetching", 0, 1)
     remotes.fetch(*tools.urls(catalog))
     tools.progress("fetching", 1, 1)
-    return Gathered(snapshot, catalog, remotes.digest(), int(tools.clock()))
+    tools.functions.look_again()
+    return Gathered(snapshot, catalog, heads(remotes, tools), int(tools.clock()))
+
+
+def heads(remotes: Remotes, tools: Tools) -> str:
+    """Return a digest of what a pass starts from besides the config: the refs of all remotes, and functions."""
+    return digest([remotes.digest(), tools.functions.digest()])
 
 
 def reconcile(source: ConfigSource, remotes: Remotes, tools: Tools, publisher: Publisher) -> Report:
@@ -359,6 +388,10 @@ class _Desk:
         """Return the upstream tree that a Kptfile's lock names."""
         return self._tools.lock_tree(files, self._catalog, self._remotes)
 
+    def function(self, name: str) -> str:
+        """Return what a function outside this process is today."""
+        return self._tools.functions.identity(name)
+
 
 def read_states(
     destinations: Iterable[Destination], remotes: Remotes, state_ref: str
@@ -429,6 +462,7 @@ class _Sources:
     def __init__(self, desk: _Desk, remote: Remote) -> None:
         self._desk = desk
         self.lock_tree = desk.lock_tree
+        self.function = desk.function
         self._read = desk.sources_read
         self._remote = remote
 

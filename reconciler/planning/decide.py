@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding, Severity, Where, errors
+from reconciler.packages.functions.facts import is_function
+from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Rendered, Unchanged
 from reconciler.planning.render import stands_alone
 from reconciler.planning.settling import hold
@@ -50,6 +52,10 @@ class Sources(Protocol):
         """Return the upstream tree that a Kptfile's lock names; None when it cannot be found."""
         ...
 
+    def function(self, name: str) -> str:
+        """Return what a function outside this process is today, by its fact name; "" where that cannot be told."""
+        ...
+
 
 Render = Callable[[Variant, FileTree, Earlier | None], Rendered]
 
@@ -83,6 +89,10 @@ def decide(question: Question, catalog: Catalog, sources: Sources, render: Rende
     except TooLargeToReadError as error:
         message = f"package {question.variant.place} cannot be made: {error}"
         return failed(question, (_finding(question, "PackageTooLarge", message),), question.variant.facts)
+    except InterruptedFunctionError as error:
+        message = f"package {question.variant.place} was left as it is: {error} (next step: retry)"
+        blocked = failed(question, (_finding(question, "FunctionInterrupted", message),), {})
+        return replace(blocked, retry=True)
 
 
 def _decide(question: Question, catalog: Catalog, sources: Sources, render: Render) -> Outcome:
@@ -94,7 +104,8 @@ def _decide(question: Question, catalog: Catalog, sources: Sources, render: Rend
     question = replace(question, variant=held)
     if record is None:
         return _render(question, (), sources, render)
-    moved = changed_answers(record.trace, question.variant.facts, catalog)
+    functions = {name: sources.function(name) or was for name, was in record.trace.items() if is_function(name)}
+    moved = changed_answers(record.trace, {**question.variant.facts, **functions}, catalog)
     if not moved and (settled := _settled(question, record)):
         return settled
     return _render(question, moved, sources, render)

@@ -90,7 +90,10 @@ class Unchanged:
 
 @dataclass(frozen=True)
 class Blocked:
-    """Nothing may be written for this package; what stands stays (design 10.26)."""
+    """Nothing may be written for this package; what stands stays (design 10.26).
+
+    `retry`: the world kept it from being made, so that not even state may take note (design 10.19).
+    """
 
     variant: Variant
     record: PackageRecord | None
@@ -99,6 +102,7 @@ class Blocked:
     seen: Seen
     trace: Trace = field(default_factory=dict)
     was_rendered: bool = False
+    retry: bool = False
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ def _after(
     records = dict(ground.state.packages)
     for outcome in outcomes:
         package = outcome.variant.place.package
-        if not _is_foreign(outcome):
+        if not _is_foreign(outcome) and not (isinstance(outcome, Blocked) and outcome.retry):
             records[package] = _record(outcome, words.get(package), ground.branch_of(package))
     for one in held:
         records[one.package] = replace(one.record, outcome={"kind": "held", "findings": [finding_data(one.finding)]})

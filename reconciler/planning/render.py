@@ -9,8 +9,9 @@ from reconciler.krm.findings import Finding, Severity, Where, errors, in_package
 from reconciler.krm.names import tree_path_fault
 from reconciler.packages.clone import UpstreamAt, clone
 from reconciler.packages.context import ensure_context
+from reconciler.packages.functions.registry import BUILTIN
 from reconciler.packages.kptfile import KPTFILE, Kptfile, Profile, read_kptfile
-from reconciler.packages.pipeline import RenderFailure, RenderResult
+from reconciler.packages.pipeline import Functions, RenderFailure, RenderResult
 from reconciler.packages.pipeline import render as run_pipeline
 from reconciler.planning.outcome import Rendered
 from reconciler.rules.variant import Earlier, Variant
@@ -23,9 +24,10 @@ RENDERED = "Rendered"
 
 @dataclass(frozen=True)
 class Engine:
-    """By whose habits packages are rendered: ours (`safe`), or kpt's (`compat`)."""
+    """By whose habits packages are rendered, ours (`safe`) or kpt's (`compat`), and which functions there are."""
 
     profile: Profile
+    functions: Functions = BUILTIN
 
 
 def render(
@@ -36,7 +38,7 @@ def render(
     `earlier` is the variant's last output (design 10.7). Error findings mean that the files must not be used, as
     when the upstream, or a function, has a path that no tree of ours may hold (design 8, path traversal). A
     function that fails or cannot run here leaves the package as it was before its pipeline, gated by
-    `Rendered=False` (design 10.19).
+    `Rendered=False` (design 10.19). Raises InterruptedFunctionError.
     """
     rendered = _render(variant, source, catalog, engine, earlier)
     return replace(rendered, findings=_placed(variant, rendered.findings))
@@ -57,13 +59,14 @@ def _render(variant: Variant, source: FileTree, catalog: Catalog, engine: Engine
     found = (*variant.findings, *found, *mutated.findings)
     if errors(found):
         return Rendered(mutated.files, findings=found, trace=view.trace)
-    result = run_pipeline(mutated.files, profile=engine.profile)
+    result = run_pipeline(mutated.files, engine.functions, engine.profile)
+    trace = {**view.trace, **result.asked}
     if faults := _path_faults(variant, result.files):
-        return Rendered(result.files, findings=(*found, *faults), trace=view.trace)
+        return Rendered(result.files, findings=(*found, *faults), trace=trace)
     conditions, gates = _conditions(result)
     return Rendered(
         result.files, conditions, gates, mutated.injected, tuple(step.as_data() for step in result.steps),
-        (*found, *_pipeline_findings(variant, result)), view.trace,
+        (*found, *_pipeline_findings(variant, result)), trace,
     )  # fmt: skip
 
 

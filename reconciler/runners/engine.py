@@ -7,14 +7,10 @@ import uuid
 from dataclasses import dataclass
 from typing import Literal
 
-import structlog
-
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.runners.commands import bounded
 from reconciler.runners.process import Bounds, Ended, Start
 from reconciler.runners.words import clean_words
-
-log = structlog.get_logger("reconciler")
 
 EngineName = Literal["podman", "docker", "nerdctl"]
 PullPolicy = Literal["Always", "IfNotPresent", "Never"]
@@ -111,7 +107,7 @@ class Engine:
         try:
             bounded("the removal of a container", Start(self._command("rm", "--force", name)), b"", bounds)
         except InterruptedFunctionError as error:
-            log.warning("container_not_removed", name=name, why=str(error))
+            raise InterruptedFunctionError(f"a container could not be ended: {error}") from error
 
 
 def _sandbox(bounds: Bounds) -> tuple[str, ...]:

@@ -20,8 +20,8 @@ EVERY_SETTING = CONFIG / "reconciler.yaml"
 SCHEMA = CONFIG / "schema.json"
 AUTHOR = '"reconciler <reconciler@localhost>"'
 TOP = (
-    "cache, config, drafts, fleet, git, guards, limits, log, max_backoff_seconds, merge, poll_jitter_percent, "
-    "poll_seconds, state_ref, status"
+    "cache, config, drafts, fleet, functions, git, guards, limits, log, max_backoff_seconds, merge, "
+    "poll_jitter_percent, poll_seconds, state_ref, status"
 )
 
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from reconciler.packages.kptfile import FunctionSpec
 
-FUNCTION_FACT = "function"
+_FUNCTION = "function"
+
+
+def is_function(name: str) -> bool:
+    """Return whether a name of a trace stands for a function."""
+    return name.startswith(f"{_FUNCTION} ")
 
 
 def fact_name(spec: FunctionSpec) -> str:
     """Return the name under which a trace keeps what a function was; `fact_spec` reads it."""
     kind, text = ("exec", spec.exec) if spec.exec else ("image", spec.image)
-    words = (FUNCTION_FACT, kind, text, *([spec.tag] if spec.tag else []))
+    words = (_FUNCTION, kind, text, *([spec.tag] if spec.tag else []))
     return " ".join(word.replace("%", "%25").replace(" ", "%20") for word in words)
 
 

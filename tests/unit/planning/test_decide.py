@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from reconciler.krm.findings import Finding, Severity, Where
+from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.planning.decide import (
     Question,
     TooLargeToReadError,
@@ -20,6 +21,7 @@ from reconciler.rules.variant import Earlier, Upstream, Variant
 from reconciler.snapshot.catalog import Catalog, read_catalog
 from reconciler.snapshot.files import File, FileTree
 from reconciler.snapshot.objects import TreeId
+from reconciler.snapshot.trace import ABSENT
 from tests.unit.planning.values import offer, owner, record, tree, upstream, variant, with_upstream
 
 CATALOG: Catalog = read_catalog(FileTree(), {})
@@ -43,6 +45,8 @@ class Kitchen:
     output: FileTree = OUTPUT
     findings: tuple[Finding, ...] = ()
     locks: str = "up1"
+    functions: Mapping[str, str] = field(default_factory=dict)
+    interrupted: str = ""
     sources: list[str] = field(default_factory=list)
     earlier: list[Earlier | None] = field(default_factory=list)
 
@@ -57,7 +61,12 @@ class Kitchen:
     def lock_tree(self, files: FileTree) -> TreeId | None:
         return tree(self.locks)
 
+    def function(self, name: str) -> str:
+        return self.functions.get(name, ABSENT)
+
     def render(self, variant: Variant, files: FileTree, earlier: Earlier | None) -> Rendered:
+        if self.interrupted:
+            raise InterruptedFunctionError(self.interrupted)
         self.earlier.append(earlier)
         return Rendered(self.output, findings=self.findings)
 
