@@ -1,0 +1,32 @@
+"""The order of merged functions."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.packages.update.kptfile_order import merged_order
+
+
+def numbers(letters: str) -> list[int]:
+    return [ord(letter) for letter in letters]
+
+
+@pytest.mark.parametrize(
+    ("origin", "updated", "local", "expected", "clash"),
+    [
+        pytest.param("ab", "ab", "ab", "ab", False, id="unchanged"),
+        pytest.param("ab", "axb", "aLb", "axLb", False, id="behind-the-upstream-predecessor"),
+        pytest.param("ab", "axyb", "ab", "axyb", False, id="two-stay-together"),
+        pytest.param("ab", "xab", "Lab", "Lxab", False, id="first-upstream"),
+        pytest.param("", "xy", "LM", "LMxy", False, id="nothing-shared"),
+        pytest.param("ab", "ba", "aLb", "baL", False, id="only-upstream-moved"),
+        pytest.param("ab", "axb", "ba", "bax", False, id="only-local-moved"),
+        pytest.param("abc", "cba", "bac", "bac", True, id="both-moved"),
+        pytest.param("abc", "cba", "cba", "cba", False, id="both-moved-alike"),
+        pytest.param("abc", "xc", "abc", "xc", False, id="predecessors-gone"),
+    ],
+)
+def test_merged_order(origin: str, updated: str, local: str, expected: str, clash: bool) -> None:
+    kept = numbers(expected)
+
+    assert merged_order(numbers(origin), numbers(updated), numbers(local), kept) == (kept, clash)
