@@ -6,6 +6,7 @@ import resource
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from reconciler import __version__
@@ -249,11 +250,13 @@ class _Builder:
 
     def _find_usable(self, catalog: Catalog) -> _Usable:
         repositories, findings = read_repositories(catalog)
+        # a fleet of a thousand Repositories may spell the same few addresses
+        resolve = lru_cache(None)(self._resolve)
         urls: dict[tuple[str, str], str] = {}
         refused = []
         for name, one in repositories.items():
             try:
-                urls[name] = self._resolve(one.url)
+                urls[name] = resolve(one.url)
             except GitError as error:
                 refused.append(Finding("UrlRefused", f"Repository {one.key.name}: {error.message}", one.where))
         usable = {name: one for name, one in repositories.items() if name in urls}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import click
-import structlog
 
 from reconciler.cli.ends import told_plainly
 from reconciler.cli.shared import (
@@ -21,8 +20,6 @@ from reconciler.daemon.wakeups import Wakeups
 from reconciler.gitio.errors import GitError
 from reconciler.settings import Settings, SettingsError
 from reconciler.wiring import NoStatusPlaceError, build_parts, build_push
-
-log = structlog.get_logger("reconciler")
 
 
 @click.command("run")

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-import structlog
 
+from reconciler.daemon.events import log
 from reconciler.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -59,8 +59,15 @@ def config_of(settings: Settings) -> str:
 
 def set_up_logs(settings: Settings, *, service: bool) -> None:
     """Send events to standard error: JSON lines in service, readable on a terminal."""
+    level = _LEVELS[settings.log.level if service else "warning"]
     as_json = settings.log.format == "json" or (settings.log.format == "auto" and service and not sys.stderr.isatty())
-    level = settings.log.level if service else "warning"
+    log.set_up(lambda: _configure(level, as_json=as_json))
+
+
+def _configure(level: int, *, as_json: bool) -> None:
+    # imported here: most commands end without an event
+    import structlog
+
     shape: list[Any] = [structlog.stdlib.add_log_level] if as_json else [structlog.processors.add_log_level]
     end = (
         structlog.processors.JSONRenderer(sort_keys=True)
@@ -74,7 +81,7 @@ def set_up_logs(settings: Settings, *, service: bool) -> None:
             structlog.processors.format_exc_info,
             end,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+        wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-import structlog
-
+from reconciler.daemon.events import log
 from reconciler.daemon.reconcile import (
     ConfigSource,
     Publisher,
@@ -16,8 +15,6 @@ from reconciler.daemon.reconcile import (
     tally,
 )
 from reconciler.daemon.remotes import Remotes
-
-log = structlog.get_logger("reconciler")
 
 
 class Passes:

@@ -6,8 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-import structlog
-
+from reconciler.daemon.events import log
 from reconciler.daemon.publish import HEADS, Written, describe, push_all
 from reconciler.daemon.remotes import Remote, Remotes
 from reconciler.gitio.names import is_path
@@ -18,7 +17,6 @@ from reconciler.planning.fleet import FleetPlan
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId
 
-log = structlog.get_logger("reconciler")
 MOST_TRIES = 5
 StatusFiles = Callable[[FleetPlan, Mapping[str, bytes]], Mapping[str, bytes]]
 

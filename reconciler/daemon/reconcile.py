@@ -9,9 +9,8 @@ from functools import cached_property
 from itertools import islice
 from typing import Protocol
 
-import structlog
-
 from reconciler.daemon.config import ConfigSnapshot
+from reconciler.daemon.events import log
 from reconciler.daemon.publish import Written, describe, proposed_ref, write_plans
 from reconciler.daemon.remotes import DestinationObjects, Remote, Remotes
 from reconciler.gitio.errors import GitError, ObjectMissingError, TooLargeError
@@ -34,7 +33,6 @@ from reconciler.snapshot.catalog import Catalog
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
 
-log = structlog.get_logger("reconciler")
 MOST_TRIES = 5
 HEADS = "refs/heads/"
 # destinations whose state is read in one go: their trees have to fit among those that a reader remembers

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-import structlog
-
+from reconciler.daemon.events import log
 from reconciler.daemon.wakeups import Wakeup, Wakeups, watching
 from reconciler.gitio.errors import GitError
 
-log = structlog.get_logger("reconciler")
 SIGNALS = {
     signal.SIGTERM: Wakeup.STOP,
     signal.SIGINT: Wakeup.STOP,

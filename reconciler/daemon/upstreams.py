@@ -74,7 +74,7 @@ class RemoteUpstreams:
 
     def __init__(self, remotes: Remotes, resolve: Callable[[str], str]) -> None:
         self._remotes = remotes
-        self._resolve = resolve
+        self._resolve = lru_cache(None)(resolve)
         self._refs = lru_cache(None)(RemoteRefs)
 
     def refs(self, repository: Repository) -> RemoteRefs | str:

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import MappingProxyType
 from typing import BinaryIO, Literal
 
 from reconciler.gitio.cache import MirrorFolder, writing
@@ -97,7 +98,7 @@ class Mirror:
         if self._refs is None:
             self._read_refs()
         assert self._refs is not None
-        return dict(self._refs)
+        return MappingProxyType(self._refs)
 
     def peeled(self, ref: str) -> CommitId | None:
         """Return the commit that a remote ref stands for, annotated tags followed; None if there is none."""
@@ -199,6 +200,8 @@ class Mirror:
     def _remember(self, updates: Iterable[RefUpdate]) -> None:
         assert self._refs is not None
         moved: dict[str, CommitId] = {}
+        # what `refs` has returned stays as it is
+        self._refs = dict(self._refs)
         for update in updates:
             for known in (self._refs, self._peeled):
                 known.pop(update.ref, None)

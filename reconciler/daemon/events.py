@@ -1,0 +1,48 @@
+"""Events: what the daemon says of its work, each a name with fields; structlog is loaded when the first one is told.
+
+A pass of a process of its own mostly has nothing to tell, and loading structlog would take a tenth of its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class Events:
+    """A logger of structlog's, set up when it is first used."""
+
+    def __init__(self) -> None:
+        self._set_up: Callable[[], None] | None = None
+
+    def set_up(self, configure: Callable[[], None]) -> None:
+        """Have `configure` tell structlog how events are told, before the next one is."""
+        self._set_up = configure
+
+    def debug(self, event: str, **fields: object) -> None:
+        """Tell what only a search for a fault wants to know."""
+        self._logger.debug(event, **fields)
+
+    def info(self, event: str, **fields: object) -> None:
+        """Tell what was done."""
+        self._logger.info(event, **fields)
+
+    def warning(self, event: str, **fields: object) -> None:
+        """Tell what somebody should look at one day."""
+        self._logger.warning(event, **fields)
+
+    def error(self, event: str, **fields: object) -> None:
+        """Tell what could not be done."""
+        self._logger.error(event, **fields)
+
+    @property
+    def _logger(self) -> Any:
+        import structlog
+
+        if configure := self._set_up:
+            self._set_up = None
+            configure()
+        return structlog.get_logger("reconciler")
+
+
+log = Events()

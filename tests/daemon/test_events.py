@@ -1,0 +1,39 @@
+"""Events are told as they were set up, and cost nothing while there are none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from structlog.testing import capture_logs
+
+from reconciler.daemon.events import Events
+
+
+@pytest.mark.parametrize("level", ["debug", "info", "warning", "error"])
+def test_an_event_is_told_with_its_fields(level: str) -> None:
+    with capture_logs() as told:
+        getattr(Events(), level)("draft_written", cluster="berlin")
+
+    assert told == [{"event": "draft_written", "cluster": "berlin", "log_level": level}]
+
+
+def test_it_is_set_up_before_the_first_event_and_again_when_asked() -> None:
+    events, done = Events(), []
+    events.set_up(lambda: done.append("first"))
+    assert done == []
+
+    with capture_logs():
+        events.info("one")
+        events.info("two")
+        events.set_up(lambda: done.append("second"))
+        events.info("three")
+
+    assert done == ["first", "second"]
+
+
+def test_a_command_does_not_load_what_tells_events() -> None:
+    program = "import sys, reconciler.cli.sync; sys.exit('structlog' in sys.modules or 'rich' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
