@@ -12,6 +12,7 @@ from reconciler.packages.functions.apply_setters import apply_setters
 from reconciler.packages.functions.create_setters import create_setters
 from reconciler.packages.functions.delete_annotations import delete_annotations
 from reconciler.packages.functions.enable_gcp_services import enable_gcp_services
+from reconciler.packages.functions.ensure_name_substring import ensure_name_substring
 from reconciler.packages.functions.function import Function, Version
 from reconciler.packages.functions.gen_pkg_context import gen_pkg_context
 from reconciler.packages.functions.list_setters import list_setters
@@ -124,6 +125,7 @@ BUILTIN = Registry(
         "create-setters": _all(create_setters, (0, 2, 0)),
         "delete-annotations": _all(delete_annotations, (0, 2, 0)),
         "enable-gcp-services": _all(enable_gcp_services, (0, 2, 0)),
+        "ensure-name-substring": _all(ensure_name_substring, (0, 3, 0)),
         "gen-pkg-context": _all(gen_pkg_context, (1, 0, 0)),
         "list-setters": _all(list_setters, (0, 2, 0)),
         "remove-local-config-resources": _all(remove_local_config_resources, (0, 2, 0)),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from reconciler.krm.yaml import Path
 from reconciler.packages.context import is_context
+from reconciler.packages.functions.depends_on import DEPENDS_ON
 from reconciler.packages.functions.fieldspec import FieldSpec, read_field_specs
 from reconciler.packages.functions.function import (
     Config,
@@ -25,7 +26,6 @@ from reconciler.packages.functions.function import (
 from reconciler.packages.functions.scopes import scope_of
 from reconciler.packages.resource import UPSTREAM_IDENTIFIER
 
-DEPENDS_ON = "config.kubernetes.io/depends-on"
 _DEFAULT = "default"
 _ACCEPTED = "`ConfigMap.v1` or `SetNamespace.v1alpha1.fn.kpt.dev`"
 _CRD_SERVICE = "spec/conversion/webhook/clientConfig/service?/namespace"

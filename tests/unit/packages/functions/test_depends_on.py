@@ -1,0 +1,43 @@
+"""depends-on: entries and what they name."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.packages.functions.depends_on import Dependency, read_dependency
+from tests.unit.packages.builders import items
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        pytest.param("apps/namespaces/ns/Deployment/a", Dependency("apps", "ns", "Deployment", "a"), id="namespaced"),
+        pytest.param("/namespaces/ns/Service/a", Dependency("", "ns", "Service", "a"), id="core-group"),
+        pytest.param("rbac.k/ClusterRole/a", Dependency("rbac.k", "", "ClusterRole", "a"), id="cluster"),
+        pytest.param(" a/B/c ", Dependency("a", "", "B", "c"), id="blanks-around"),
+        pytest.param("a/b", None, id="too-short"),
+        pytest.param("a/b/c/d/e/f", None, id="too-long"),
+    ],
+)
+def test_read(entry: str, expected: Dependency | None) -> None:
+    dependency = read_dependency(entry)
+
+    assert dependency == expected
+    assert dependency is None or str(dependency) == entry.strip()
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        pytest.param("apps/namespaces/default/Deployment/a", True, id="no-namespace-is-default"),
+        pytest.param("apps/namespaces/other/Deployment/a", False, id="another-namespace"),
+        pytest.param("apps/Deployment/a", True, id="no-namespace-said"),
+        pytest.param("/namespaces/default/Deployment/a", False, id="another-group"),
+    ],
+)
+def test_names(entry: str, expected: bool) -> None:
+    item = items("apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: a\n")[0]
+    dependency = read_dependency(entry)
+
+    assert dependency is not None
+    assert dependency.names(item) is expected

@@ -1,0 +1,132 @@
+"""ensure-name-substring: names, what refers to them, and what upstream does to files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.packages.functions.ensure_name_substring import ensure_name_substring
+from reconciler.packages.functions.function import value_at
+from reconciler.packages.kptfile import Profile
+from tests.unit.packages.builders import config, run, shown
+
+PREFIX = config("ConfigMap", {"prepend": "p-"})
+DEPENDS_ON = "config.kubernetes.io/depends-on"
+
+
+def head(kind: str = "v1 A", name: str = "a") -> str:
+    """Return the first lines of a resource."""
+    api_version, kind_name = kind.split()
+    return f"apiVersion: {api_version}\nkind: {kind_name}\nmetadata:\n  name: {name}\n"
+
+
+@pytest.mark.parametrize(
+    ("configuration", "before", "after"),
+    [
+        pytest.param(PREFIX, head(), head(name="p-a"), id="prefix"),
+        pytest.param(config("ConfigMap", {"append": "-s"}), head(), head(name="a-s"), id="suffix"),
+        pytest.param(PREFIX, head(name="a-p-b"), head(name="a-p-b"), id="anywhere-in-the-name"),
+        pytest.param(config("EnsureNameSubstring", {"substring": "p-"}), head(), head(name="p-a"), id="own-kind"),
+        pytest.param(
+            config("EnsureNameSubstring", {"substring": "-s", "editMode": "append"}),
+            head(),
+            head(name="a-s"),
+            id="mode",
+        ),
+        pytest.param(PREFIX, head("v1 Namespace"), head("v1 Namespace"), id="no-namespace"),
+        pytest.param(PREFIX, head("kpt.dev/v1 Kptfile"), head("kpt.dev/v1 Kptfile"), id="no-kptfile"),
+        pytest.param(
+            PREFIX,
+            head("apiextensions.k8s.io/v1 CustomResourceDefinition"),
+            head("apiextensions.k8s.io/v1 CustomResourceDefinition"),
+            id="no-definition",
+        ),
+        pytest.param(
+            PREFIX,
+            f"{head('v1 ConfigMap')}---\n{head('v1 Pod')}spec:\n  volumes:\n  - configMap: {{name: a}} # why\n",
+            f"{head('v1 ConfigMap', 'p-a')}---\n{head('v1 Pod', 'p-a')}"
+            "spec:\n  volumes:\n  - configMap: {name: p-a} # why\n",
+            id="references",
+        ),
+    ],
+)
+def test_names(configuration: dict[str, Any], before: str, after: str) -> None:
+    output = run(ensure_name_substring, before, configuration)
+
+    assert shown(output.items) == after
+    assert shown(run(ensure_name_substring, after, configuration).items) == after
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [pytest.param("additionalNameFields", id="fields"), pytest.param("fieldSpecs", id="old-spelling")],
+)
+def test_additional_fields(fields: str) -> None:
+    configuration = config("EnsureNameSubstring", {"substring": "p-", fields: [{"kind": "A", "path": "spec/name"}]})
+    output = run(
+        ensure_name_substring, f"{head()}spec:\n  name: x\n---\n{head('v1 B')}spec:\n  name: x\n", configuration
+    )
+
+    assert [value_at(item.data, ("spec", "name")) for item in output.items] == ["p-x", "x"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "safe", "compat"),
+    [
+        pytest.param("/namespaces/default/B/b", "/namespaces/default/B/p-b", "/namespaces/default/B/p-b", id="one"),
+        pytest.param("/B/b", "/B/p-b", "/B/p-b", id="without-namespace"),
+        pytest.param("/namespaces/default/B/x", "/namespaces/default/B/x", "/namespaces/default/B/x", id="outside"),
+        pytest.param("/B/b,/B/x", "/B/p-b,/B/x", "/B/b,/B/x", id="upstream-reads-one-entry"),
+        pytest.param("/namespaces/x/B/b", "/namespaces/x/B/b", "/namespaces/x/B/p-b", id="elsewhere"),
+        pytest.param("/Namespace/n", "/Namespace/n", "/Namespace/p-n", id="upstream-follows-what-keeps-its-name"),
+    ],
+)
+def test_depends_on(entry: str, safe: str, compat: str) -> None:
+    text = (
+        f"{head()}  annotations:\n    {DEPENDS_ON}: {entry}\n---\n{head('v1 B', 'b')}---\n{head('v1 Namespace', 'n')}"
+    )
+    profiles: tuple[tuple[Profile, str], ...] = (("safe", safe), ("compat", compat))
+    for profile, expected in profiles:
+        output = run(ensure_name_substring, text, PREFIX, profile)
+
+        assert output.items[0].annotations[DEPENDS_ON] == expected
+
+
+def test_a_name_that_stays_follows_only_here() -> None:
+    text = f"{head(name='p-a')}  annotations:\n    {DEPENDS_ON}: /B/b\n---\n{head('v1 B', 'b')}"
+
+    assert run(ensure_name_substring, text, PREFIX).items[0].annotations[DEPENDS_ON] == "/B/p-b"
+    assert run(ensure_name_substring, text, PREFIX, "compat").items[0].annotations[DEPENDS_ON] == "/B/b"
+
+
+def test_upstream_loses_files() -> None:
+    text = f"{head()}spec:\n    l:\n      - x # why\n---\n{head()}"
+    output = run(ensure_name_substring, text, PREFIX, "compat")
+
+    assert [(item.path, item.index) for item in output.items] == [("a_p-a.yaml", 0), ("a_p-a.yaml", 1)]
+    assert output.items[0].document.text == f"{head(name='p-a')}spec:\n  l:\n  - x # why\n"
+
+
+@pytest.mark.parametrize(
+    ("configuration", "reason"),
+    [
+        pytest.param(None, "must be a ConfigMap or", id="none"),
+        pytest.param(config("ConfigMap", {}), "only 1 entry is allowed", id="empty"),
+        pytest.param(config("ConfigMap", {"prefix": "a"}), "unknown editMode: prefix", id="unknown-mode"),
+        pytest.param(config("EnsureNameSubstring", {}), "substring must not be empty", id="no-substring"),
+        pytest.param(
+            config(
+                "EnsureNameSubstring",
+                {"substring": "a", "fieldSpecs": [{"path": "a"}], "additionalNameFields": [{"path": "a"}]},
+            ),
+            "`fieldSpecs` has been deprecated",
+            id="two-spellings",
+        ),
+    ],
+)
+def test_configuration_errors(configuration: dict[str, Any] | None, reason: str) -> None:
+    output = run(ensure_name_substring, head(), configuration)
+
+    assert output.failed
+    assert reason in output.results[0].message
