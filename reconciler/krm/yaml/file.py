@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from reconciler.krm.yaml.compose import BREAK, Budget
@@ -60,6 +60,21 @@ class YamlFile:
         last = _ended_gap(self.gaps[-1], newline)
         gaps = (*self.gaps[:-1], last + added.gaps[0], *added.gaps[1:])
         return _joined(self.documents + added.documents, gaps, newline, bom=self.bom)
+
+    def arranged(self, order: Sequence[int | Document]) -> YamlFile:
+        """Return the file with its documents, by their numbers, and documents from elsewhere in this order.
+
+        Every document of the file must be named once. It brings the text that separates it from the one before; what
+        stands above the first document and below the last stays there.
+        """
+        newline = self._newline()
+        separators = ("", *self.gaps[1:-1])
+        gaps = [separators[entry] if isinstance(entry, int) else "" for entry in order]
+        documents = [
+            self.documents[entry] if isinstance(entry, int) else _with_line_ends(entry, newline) for entry in order
+        ]
+        gaps[:1] = [self.gaps[0] + _without_marker(gap, last=True) for gap in gaps[:1]]
+        return _joined(tuple(documents), (*gaps, self.gaps[-1]), newline, bom=self.bom)
 
     def _newline(self) -> str:
         first = next(filter(None, map(BREAK.search, self._texts())), None)
@@ -136,6 +151,11 @@ def _markers(text: str) -> Iterator[tuple[int, int]]:
         if start == 0 or text[start - 1] in _BREAKS:
             ending = BREAK.search(text, start)
             yield start, ending.end() if ending else len(text)
+
+
+def _with_line_ends(document: Document, newline: str) -> Document:
+    text = _LINE_FEED.sub(newline, document.text)
+    return document if text == document.text else parse(text).documents[0]
 
 
 def _without_marker(gap: str, *, last: bool) -> str:

@@ -126,6 +126,32 @@ def test_replace(text: str, index: int, data: object, expected: str) -> None:
     assert [(d.data, d.line) for d in parse(expected).documents] == [(d.data, d.line) for d in file.documents]
 
 
+@pytest.mark.parametrize(
+    ("text", "order", "expected"),
+    [
+        pytest.param("a: 1\n---\nb: 2\n", [1, 0], "b: 2\n---\na: 1\n", id="exchanged"),
+        pytest.param(
+            THREE, [0, 2, 1], "# licence\n---\na: 1\n---\nc: 3\n---\n# between\n---\nb: 2\n", id="with-its-gap"
+        ),
+        pytest.param(THREE, [2, 0, 1], "# licence\n---\nc: 3\n---\na: 1\n---\n# between\n---\nb: 2\n", id="head-stays"),
+        pytest.param("a: 1\n---\nb: 2\n", [0, "n: 1\n", 1], "a: 1\n---\nn: 1\n---\nb: 2\n", id="one-between"),
+        pytest.param("a: 1\n---\nb: 2\n", ["n: 1", 0, 1], "n: 1\n---\na: 1\n---\nb: 2\n", id="one-in-front"),
+        pytest.param(
+            "a: 1\r\n---\r\nb: 2\r\n", ["n:\n- 1\n", 0, 1], "n:\r\n- 1\r\n---\r\na: 1\r\n---\r\nb: 2\r\n", id="crlf"
+        ),
+        pytest.param("a: 1\n--- {b: 2}\n", [1, 0], "--- {b: 2}\n---\na: 1\n", id="separator-with-content"),
+        pytest.param("a: 1\n---\nb: 2\n---\n", [1, 0], "b: 2\n---\na: 1\n---\n", id="separator-at-the-end-stays"),
+    ],
+)
+def test_arranged(text: str, order: list[int | str], expected: str) -> None:
+    entries = [entry if isinstance(entry, int) else parse(entry).documents[0] for entry in order]
+
+    file = parse(text).arranged(entries)
+
+    assert file.to_bytes().decode() == expected
+    assert [(d.data, d.line) for d in parse(expected).documents] == [(d.data, d.line) for d in file.documents]
+
+
 def test_replacing_moves_the_lines_below() -> None:
     file = parse("a: 1\n---\nb: 2\n")
 
