@@ -28,11 +28,11 @@ def with_merge_comments(files: FileTree, profile: Profile = "safe") -> tuple[Fil
     for path in package.krm_files():
         if not path.endswith((".yaml", ".yml")):
             continue
-        commented = _commented(files[path].data, profile)
-        if isinstance(commented, Unparsable):
-            findings.append(_left_alone(path, commented))
+        content = with_comments(files[path].data, profile)
+        if isinstance(content, Unparsable):
+            findings.append(_left_alone(path, content))
         else:
-            changes[path] = commented
+            changes[path] = content
     return files.with_files({path: data for path, data in changes.items() if data != files[path].data}), tuple(findings)
 
 
@@ -46,7 +46,8 @@ def merge_identity(document: Document) -> tuple[str, str] | None:
 
 
 @lru_cache(maxsize=2048)
-def _commented(content: bytes, profile: Profile) -> bytes | Unparsable:
+def with_comments(content: bytes, profile: Profile) -> bytes | Unparsable:
+    """Return one file with a merge comment on every resource that lacks one, or why it does not parse."""
     # one upstream package is cloned for many clusters, with the same comments everywhere
     source = parse_cached(content)
     if isinstance(source, Unparsable):
