@@ -1,4 +1,4 @@
-"""What may be chosen about an update: the profile, and one switch for every deviation that concerns files (kpt.md 17)."""
+"""What may be chosen about an update: the profile, and a switch for every deviation that concerns files (kpt.md 17)."""
 
 from __future__ import annotations
 

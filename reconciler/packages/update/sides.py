@@ -1,0 +1,82 @@
+"""The three sides of a merge, and how a package divides into parts that are merged on their own (kpt.md 1, 5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
+from reconciler.packages.package import Package, join
+from reconciler.snapshot.files import FileTree
+
+# what mentions no upstream follows none: most Kptfiles of subpackages need no reading
+_UPSTREAM = b"upstream"
+
+
+@dataclass(frozen=True)
+class Sides:
+    """A package as it was upstream, as it is upstream now, and as it is locally; paths start at the root package."""
+
+    origin: FileTree
+    updated: FileTree
+    local: FileTree
+
+    def __iter__(self) -> Iterator[FileTree]:
+        return iter((self.origin, self.updated, self.local))
+
+    def each(self, change: Callable[[FileTree], FileTree]) -> Sides:
+        """Return the sides, each of them changed."""
+        return Sides(*map(change, self))
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All paths of all sides, sorted."""
+        return tuple(sorted({path for side in self for path in side}))
+
+    def part(self, folder: str, holes: Collection[str]) -> Sides:
+        """Return the files below a folder that are in none of the folders `holes`; paths stay."""
+        return self.each(lambda side: part(side, folder, holes))
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The paths of all packages below the root on any side, parents before children."""
+        return tuple(sorted({path for side in self for path in Package(side).subpackages}, key=_depth))
+
+    def has_upstream(self, package: str) -> bool:
+        """Tell whether the package follows an upstream of its own on any side."""
+        return any(_follows(side, package) for side in self)
+
+
+def part(files: FileTree, folder: str, holes: Collection[str]) -> FileTree:
+    """Return the files below a folder that are in none of the folders `holes`; paths stay."""
+    inside = {path: file for path, file in files.items() if is_below(path, folder)}
+    return FileTree({p: file for p, file in inside.items() if not any(is_below(p, hole) for hole in holes)})
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Tell whether a file, or a folder, lies below a folder; everything lies below ""."""
+    return not folder or path.startswith(f"{folder}/")
+
+
+def kptfile_in(files: FileTree, package: str) -> Kptfile | None:
+    """Return the Kptfile of a package; None when there is none, or none that can be read."""
+    path = join(package, KPTFILE)
+    read = read_kptfile(files[path].data, path) if path in files else None
+    return read if isinstance(read, Kptfile) else None
+
+
+def is_unfetched(kptfile: Kptfile | None) -> bool:
+    """Tell whether a package names an upstream that it never got (kpt.md 1.3)."""
+    return kptfile is not None and kptfile.upstream is not None and kptfile.upstream_lock is None
+
+
+def _follows(files: FileTree, package: str) -> bool:
+    path = join(package, KPTFILE)
+    if path not in files or _UPSTREAM not in files[path].data:
+        return False
+    kptfile = kptfile_in(files, package)
+    return kptfile is not None and kptfile.upstream is not None
+
+
+def _depth(path: str) -> tuple[int, str]:
+    return path.count("/"), path

@@ -1,0 +1,269 @@
+"""Upstream's own tables of whole packages: strategies, package diff, and updates and gets by hand, in profile compat.
+
+Every row must give upstream's files or its error. A row whose packages the data does not hold is skipped, with this
+reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from reconciler.krm.findings import errors
+from reconciler.packages.kptfile import GitUpstream, Strategy
+from reconciler.packages.merge_comments import with_merge_comments
+from reconciler.packages.package import Package
+from reconciler.packages.update import (
+    Fetched,
+    Updated,
+    compat_options,
+    get_package,
+    ref_candidates,
+    update,
+    update_from_upstream,
+)
+from reconciler.packages.update.difference import package_diff
+from reconciler.packages.update.sides import Sides, part
+from reconciler.packages.update.unit import Unit, update_unit
+from reconciler.packages.update.walk import placed
+from reconciler.snapshot.files import File, FileTree
+
+DATA = Path(__file__).resolve().parents[2] / "../shared/data/kpt/packages.json"
+TABLES: dict[str, list[dict[str, Any]]] = json.loads(DATA.read_text()) if DATA.exists() else {}
+OPTIONS = compat_options()
+
+# packages that the tables name and the data does not hold
+ABSENT_DATA = "<testutil.Dataset"
+
+pytestmark = pytest.mark.skipif(not TABLES, reason="the test data of other projects is not beside this project")
+
+
+def rows(*tables: str) -> list[Any]:
+    return [pytest.param(row, id=f"{table}-{row['case']}") for table in tables for row in TABLES.get(table, [])]
+
+
+def tree(files: Mapping[str, str] | None) -> FileTree:
+    content = {path: _kptfile(text) if path.endswith("Kptfile") else text for path, text in (files or {}).items()}
+    return FileTree({path: File(text.encode()) for path, text in content.items()})
+
+
+def _kptfile(text: str) -> str:
+    """Return a Kptfile with the render status that upstream's table builds by calls."""
+    data = yaml.safe_load(text)
+    if any(key.startswith("<WithStatus") for key in data.get("status") or {}):
+        rendered = {"type": "Rendered", "status": "True", "reason": "RenderSuccess"}
+        data["status"] = {"conditions": [rendered], "renderStatus": {"mutationSteps": [{"exitCode": 0}]}}
+        return yaml.safe_dump(data, sort_keys=False)
+    return text
+
+
+def comparable(files: FileTree) -> dict[str, Any]:
+    """Return files as the data's own README wants them compared."""
+    return {path: _comparable_file(path, file.data) for path, file in files.items()}
+
+
+def _comparable_file(path: str, data: bytes) -> Any:
+    if path.rpartition("/")[2] == "Kptfile":
+        return {key: value for key, value in yaml.safe_load(data).items() if key != "status"}
+    lines = [line for line in data.decode().splitlines() if line.strip()]
+    return lines[1:] if lines[:1] == ["---"] else lines
+
+
+def messages(updated: Updated) -> str:
+    return "\n".join(finding.message for finding in errors(updated.findings))
+
+
+class Repositories:
+    """Repositories that get one commit after the other, as the tables tell; a commit is named by its number."""
+
+    def __init__(self, contents: Mapping[str, list[dict[str, Any]]]) -> None:
+        self.contents = contents
+        self.commits: dict[tuple[str, str], FileTree] = {}
+        self.refs: dict[tuple[str, str], str] = {}
+        self.branches: dict[str, str] = {}
+        for name in contents:
+            self.commit(name, 0)
+
+    def commit_the_rest(self) -> None:
+        for name, commits in self.contents.items():
+            for number in range(1, len(commits)):
+                self.commit(name, number)
+
+    def commit(self, name: str, number: int) -> None:
+        content, commit = self.contents[name][number], f"<commit:{name}:{number}>"
+        self.branches[name] = content.get("Branch") or self.branches.get(name, "main")
+        self.commits[name, commit] = tree(content["Pkg"])
+        for ref in filter(None, (self.branches[name], content.get("Tag"), commit)):
+            self.refs[name, ref] = commit
+
+    def fetch(self, repo: str, directory: str, ref: str) -> Fetched:
+        name = repo.removeprefix("<repo:").removesuffix(">")
+        found = next(each for each in ref_candidates(directory, ref) if (name, each) in self.refs)
+        commit = self.refs[name, found]
+        return Fetched(self.commits[name, commit].below(directory.strip("/")), commit, found)
+
+
+def got(
+    repositories: Repositories, directory: str = "/", ref: str = "", strategy: Strategy = "resource-merge"
+) -> FileTree:
+    source = GitUpstream(repo="<repo:upstream>", directory=directory, ref=ref or repositories.branches["upstream"])
+    package = get_package(repositories, source, "<root>", OPTIONS, strategy)
+
+    assert messages(package) == ""
+    return package.files
+
+
+def changed_locally(files: FileTree, row: Mapping[str, Any]) -> FileTree:
+    """Return the package as people left it; the root's Kptfile follows what it was got from."""
+    wanted = (row.get("updatedLocal") or {}).get("Pkg")
+    if not wanted:
+        return files
+    local, before = dict(wanted), yaml.safe_load(files["Kptfile"].data)
+    root = yaml.safe_load(local.get("Kptfile", "{}"))
+    local["Kptfile"] = yaml.safe_dump({**before, **root}, sort_keys=False)
+    return tree(local)
+
+
+def check(updated: Updated, expected: Mapping[str, str]) -> None:
+    assert messages(updated) == ""
+    assert comparable(updated.files) == comparable(with_merge_comments(tree(expected), "compat")[0])
+
+
+@pytest.mark.parametrize(
+    ("strategy", "row"),
+    [
+        pytest.param(strategy, *param.values, id=param.id)
+        for strategy, table in {
+            "resource-merge": "TestUpdate_ResourceMerge",
+            "fast-forward": "TestUpdate_FastForward",
+            "force-delete-replace": "TestUpdate_Replace",
+            "copy-merge": "TestCopyMerge",
+        }.items()
+        for param in rows(table)
+    ],
+)
+def test_strategies(strategy: Strategy, row: dict[str, Any]) -> None:
+    folder = row["relPackagePath"].strip("/")
+    trees = [tree(row[side]) for side in ("origin", "updated", "local")]
+    sides = [each.below(folder) for each in trees]
+    if row["isRoot"]:
+        result = update(sides[0], sides[1], sides[2], strategy, OPTIONS)
+    else:
+        result = update_unit(Unit("", Sides(*sides), OPTIONS, is_root=False), strategy)
+    whole = placed(Updated(trees[2]), folder, result)
+
+    if row.get("expectedErr"):
+        assert row["expectedErr"] in messages(result)
+    else:
+        assert messages(result) == ""
+        assert comparable(whole.files) == comparable(tree(row["expected"]))
+
+
+@pytest.mark.parametrize("row", rows("TestPkgDiff"))
+def test_package_diff(row: dict[str, Any]) -> None:
+    both = [tree(row[side]) for side in ("pkg1", "pkg2")]
+    subpackages = {path for files in both for path in Package(files).subpackages}
+
+    assert list(package_diff(*(part(files, "", subpackages) for files in both))) == sorted(row["diff"]["args"] or [])
+
+
+@pytest.mark.parametrize("row", rows("TestCommand_Run_localPackageChanges"))
+def test_local_changes(row: dict[str, Any]) -> None:
+    if ABSENT_DATA in json.dumps(row):
+        pytest.skip("the data does not hold the packages that this row names")
+    repositories = Repositories({"upstream": [row["initialUpstream"], row["updatedUpstream"]]})
+    local = changed_locally(got(repositories, strategy=row["strategy"]), row)
+    repositories.commit_the_rest()
+    updated = update_from_upstream(local, repositories, OPTIONS, strategy=row["strategy"])
+    kptfile = {"Kptfile": updated.files["Kptfile"].data.decode()}
+
+    if row.get("expectedErr"):
+        assert row["expectedErr"] in messages(updated)
+    else:
+        check(updated, {**row["expectedLocal"]["Pkg"], **kptfile})
+
+
+def local_subpackage_runs() -> Iterator[Any]:
+    for row in TABLES.get("TestCommand_Run_local_subpackages", []):
+        for result in row["expectedResults"]:
+            for strategy in result["strategies"]:
+                yield pytest.param(row, result, strategy, id=f"{row['case']}-{strategy}")
+
+
+@pytest.mark.parametrize(("row", "result", "strategy"), list(local_subpackage_runs()))
+def test_local_subpackages(row: dict[str, Any], result: dict[str, Any], strategy: Strategy) -> None:
+    repositories = Repositories(row["reposChanges"])
+    local = changed_locally(got(repositories), row)
+    repositories.commit_the_rest()
+    updated = update_from_upstream(local, repositories, OPTIONS, strategy=strategy)
+
+    if "expectedErrMsg" in result:
+        assert result["expectedErrMsg"] in messages(updated)
+    else:
+        check(updated, {path: text.replace("PLACEHOLDER", strategy) for path, text in result["expectedLocal"].items()})
+
+
+@pytest.mark.parametrize("row", rows("TestRun_remote_subpackages"))
+def test_remote_subpackages(row: dict[str, Any]) -> None:
+    repositories = Repositories(row["reposChanges"])
+    local = changed_locally(got(repositories), row)
+    repositories.commit_the_rest()
+    updated = update_from_upstream(local, repositories, OPTIONS, strategy="resource-merge")
+
+    if row.get("expectedErrMsg"):
+        assert row["expectedErrMsg"] in messages(updated)
+    else:
+        check(updated, row["expectedLocal"])
+
+
+@pytest.mark.parametrize("row", rows("TestRootPackageIsUnfetched"))
+def test_root_that_was_never_fetched(row: dict[str, Any]) -> None:
+    repositories = Repositories(row["reposChanges"])
+    git = {"repo": "<repo:upstream>", "directory": row["directory"], "ref": row["ref"]}
+    upstream = {"type": "git", "git": git, "updateStrategy": "resource-merge"}
+    kptfile = {"apiVersion": "kpt.dev/v1", "kind": "Kptfile", "metadata": {"name": "<root>"}, "upstream": upstream}
+    local = tree({"Kptfile": yaml.safe_dump(kptfile, sort_keys=False)})
+
+    check(update_from_upstream(local, repositories, OPTIONS), row["expectedLocal"])
+
+
+@pytest.mark.parametrize("row", rows("TestCommand_Run_toBranchRefWithSubpkgs"))
+def test_subpackages_from_the_same_repository_move_along(row: dict[str, Any]) -> None:
+    repositories = Repositories(row["reposChanges"])
+    local = with_variants(got(repositories), repositories, row["expectedLocal"])
+    repositories.commit_the_rest()
+    folder = row.get("updateSubPkg", "")
+    part_of = local.below(folder)
+    updated = update_from_upstream(part_of, repositories, OPTIONS, ref=row["updateRef"], strategy=row["strategy"])
+
+    check(placed(Updated(local), folder, updated), row["expectedLocal"])
+
+
+def with_variants(files: FileTree, repositories: Repositories, expected: Mapping[str, str]) -> FileTree:
+    """Return the package with the subpackages that the row's own function gets: those that the result follows."""
+    for path, text in sorted(expected.items()):
+        data = yaml.safe_load(text) if path.endswith("/Kptfile") else {}
+        if "upstream" in data:
+            folder = path.removesuffix("/Kptfile")
+            variant = get_package(
+                repositories,
+                GitUpstream(repo="<repo:upstream>", directory=data["upstream"]["git"]["directory"], ref="master"),
+                data["metadata"]["name"],
+                OPTIONS,
+            )
+            files = files.with_files({f"{folder}/{inner}": file for inner, file in variant.files.items()})
+    return files
+
+
+@pytest.mark.parametrize("row", rows("TestCommand_Run_subpackages"))
+def test_get(row: dict[str, Any]) -> None:
+    repositories = Repositories(row["reposContent"])
+    repositories.commit_the_rest()
+    files = got(repositories, row["directory"], row["ref"], row.get("updateStrategy") or "resource-merge")
+
+    check(Updated(files), row["expectedResult"])
