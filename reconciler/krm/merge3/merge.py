@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from reconciler.krm.conflicts import ABSENT, Conflict
 from reconciler.krm.merge3.data import merge_data
 from reconciler.krm.merge3.rules import SAFE, MergeRules
+from reconciler.krm.merge3.text import write_merged
 from reconciler.krm.shapes import UNKNOWN, Shape
 from reconciler.krm.yaml import Document
 from reconciler.krm.yaml.same import same
@@ -42,7 +43,8 @@ def merge3(
             return Merged(updated)
     base = ABSENT if origin is None else origin.data
     data, conflicts = merge_data(base, updated.data, local.data, shape, rules)
-    return Merged(None if data is ABSENT else local.with_data(data), conflicts)
+    document = None if data is ABSENT else write_merged(local, origin, updated, data, shape, rules)
+    return Merged(document, conflicts)
 
 
 def _without_a_side(origin: Document | None, updated: Document | None, local: Document | None) -> Merged:

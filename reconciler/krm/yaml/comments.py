@@ -153,6 +153,14 @@ def comment_place(layout: Layout, root: Node, path: Path) -> int:
     return offset
 
 
+def beside_value(text: str, place: Span, comment: str | None) -> tuple[int, int, str]:
+    """Return the edit that puts a comment, or none, in the place of a line comment: (start, end, new text)."""
+    start, end = place
+    if not comment:
+        return len(text[:start].rstrip(" \t")), end, ""
+    return start, end, comment if text[start - 1 : start] in (" ", "\t", "") else f" {comment}"
+
+
 def _value_end(layout: Layout, node: Node) -> int:
     if isinstance(node, ScalarNode) and node.style in ("|", ">"):
         start = layout.content(node)

@@ -8,17 +8,18 @@ from functools import cached_property
 from typing import Any
 
 from reconciler.krm.yaml.borrowed import Borrowed, Original
-from reconciler.krm.yaml.comments import Path, Span, comment_place, find_comments, key_name
+from reconciler.krm.yaml.comments import Path, Span, beside_value, comment_place, find_comments, key_name
 from reconciler.krm.yaml.compose import BREAK, Budget, compose
 from reconciler.krm.yaml.edit import splice
 from reconciler.krm.yaml.emit import emit
 from reconciler.krm.yaml.error import YamlError
+from reconciler.krm.yaml.heads import Head, above_entry, find_heads
 from reconciler.krm.yaml.layout import Layout
 from reconciler.krm.yaml.limits import YamlLimits
 from reconciler.krm.yaml.nodes import MapNode, Node, SeqNode, is_merge
 from reconciler.krm.yaml.rich import rewrite
 from reconciler.krm.yaml.same import same
-from reconciler.krm.yaml.splices import Declined
+from reconciler.krm.yaml.splices import Declined, Splices
 from reconciler.krm.yaml.style import find_style
 
 # what we wrote ourselves grew from what was read within its limits
@@ -56,6 +57,10 @@ class Document:
     def _comments(self) -> Mapping[Path, Span]:
         return find_comments(self._layout, self.root)
 
+    @cached_property
+    def _heads(self) -> Mapping[Path, Head]:
+        return find_heads(self._layout, self.root)
+
     def line_of(self, path: Path) -> int:
         """Return the line in the file of the key or item at `path`, or of the nearest thing around it that exists."""
         node, offset = self.root, self.root.start
@@ -78,6 +83,15 @@ class Document:
         """Return the line comment of the value at `path`."""
         span = self._comments.get(path)
         return self.text[slice(*span)] if span else None
+
+    def heads(self) -> Mapping[Path, tuple[str, ...]]:
+        """Return the comments that have lines of their own right above an entry or item, by its path.
+
+        Those above everything, such as a licence, are at path (), with the blank lines between them.
+        """
+        if "#" not in self.text:
+            return {}
+        return {path: lines for path, head in self._heads.items() if any(lines := head.lines(self._layout))}
 
     def lending(self, places: Mapping[Path, Original]) -> Borrowed:
         """Return what another document's edit may take over from this one; `places` are paths in the other's new data.
@@ -130,13 +144,47 @@ class Document:
             return self
         if comment is not None and (not comment.startswith("#") or BREAK.search(comment)):
             raise YamlError("YamlComment", f'a comment must begin with # and stay on its line, not "{comment[:80]}"')
-        start, end = self._comments.get(path) or (comment_place(self._layout, self.root, path),) * 2
-        before = self.text[:start] if comment else self.text[:start].rstrip(" \t")
-        space = " " if comment and before[-1:] not in (" ", "\t") else ""
-        edited = self._checked(before + space + (comment or "") + self.text[end:], self.data)
-        if edited is None or edited.comment(path) != comment:
+        edited = self._commented({path: comment}, {})
+        if edited is None:
             raise YamlError("YamlComment", f"the value at {path!r} has no place for a comment")
         return edited
+
+    def with_comments(self, beside: Mapping[Path, str | None], above: Mapping[Path, tuple[str, ...]]) -> Document:
+        """Return the document with other comments beside values and above entries, wherever there is room for them.
+
+        `beside` is as of `comments`, None for none; `above` as of `heads`, () for none.
+        """
+        try:
+            edited = self._commented(beside, above)
+        except YamlError:
+            edited = None
+        if edited is not None or len(beside) + len(above) < 2:
+            return edited or self
+        document = self
+        for path, comment in beside.items():
+            document = document.with_comments({path: comment}, {})
+        for path, lines in above.items():
+            document = document.with_comments({}, {path: lines})
+        return document
+
+    def _commented(self, beside: Mapping[Path, str | None], above: Mapping[Path, tuple[str, ...]]) -> Document | None:
+        """Return the document with these comments, None if it did not take them all.
+
+        Raises YamlError (YamlComment) for paths that do not exist or have no place for a comment.
+        """
+        splices = Splices(self.text)
+        for path, comment in beside.items():
+            place = self._comments.get(path) or (comment_place(self._layout, self.root, path),) * 2
+            splices.add(*beside_value(self.text, place, comment))
+        for path, lines in above.items():
+            if path in self._heads:
+                splices.add(*above_entry(self._layout, self._heads[path], lines))
+        try:
+            edited = self._checked(splices.text(), self.data)
+        except Declined:
+            return None
+        has_them = edited is not None and all(edited.comment(path) == beside[path] for path in beside)
+        return edited if has_them and edited and _has_heads(edited, above) else None
 
     def at_line(self, line: int) -> Document:
         """Return the same document as it stands further up or down in its file."""
@@ -168,6 +216,11 @@ def _own(text: str) -> Document:
     if document is None:
         raise YamlError("YamlEdit", "the written document came out empty")
     return document
+
+
+def _has_heads(document: Document, above: Mapping[Path, tuple[str, ...]]) -> bool:
+    heads = document.heads()
+    return all(heads.get(path, ()) == lines for path, lines in above.items())
 
 
 def _with_head(text: str, root: Node, fresh: str) -> str:

@@ -1,0 +1,164 @@
+"""From merged data to a document: new entries as upstream wrote them, comments merged like values (kpt.md 7.5, D13)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from reconciler.krm.conflicts import ABSENT
+from reconciler.krm.merge3.lists import Keys, ListKeys, same_text
+from reconciler.krm.merge3.rules import MergeRules
+from reconciler.krm.shapes import Shape
+from reconciler.krm.yaml import Document, Original, Path
+from reconciler.krm.yaml.align import align
+from reconciler.krm.yaml.same import same
+
+C = TypeVar("C")
+
+
+class _Value(NamedTuple):
+    """A value of one side, and where it stands there."""
+
+    data: Any
+    path: Path = ()
+
+
+# what the local side, the origin and upstream have in one place
+_Sides: TypeAlias = tuple[_Value | None, _Value | None, _Value | None]
+
+
+def write_merged(
+    local: Document, origin: Document | None, updated: Document, data: Any, shape: Shape, rules: MergeRules
+) -> Document:
+    """Return the local document changed to mean `data`, with upstream's text where upstream's values are new."""
+    sides = (_Value(local.data), None if origin is None else _Value(origin.data), _Value(updated.data))
+    writer = _Writer((local, origin, updated), ListKeys(shape, rules), rules)
+    writer.visit((), data, sides, shape)
+    edited = local.with_data(data, updated.lending(writer.originals))
+    comments, heads = edited.comments(), edited.heads()
+    return edited.with_comments(
+        {path: comment for path, comment in writer.beside.items() if comments.get(path) != comment},
+        {path: lines for path, lines in writer.above.items() if heads.get(path, ()) != lines},
+    )
+
+
+class _Writer:
+    """One walk over the merged data, with what each side has in its places."""
+
+    def __init__(
+        self, documents: tuple[Document, Document | None, Document], keys: ListKeys, rules: MergeRules
+    ) -> None:
+        self.keys = keys
+        self.rules = rules
+        self.comments = [{} if document is None else document.comments() for document in documents]
+        self.heads = [{} if document is None else document.heads() for document in documents]
+        self.has_comments = any(self.comments) or any(self.heads)
+        self.originals: dict[Path, Original] = {}
+        self.beside: dict[Path, str | None] = {}
+        self.above: dict[Path, tuple[str, ...]] = {}
+
+    def visit(self, path: Path, data: Any, sides: _Sides, shape: Shape, *, is_theirs: bool = False) -> None:
+        """Find originals and comments of `data` and all that is in it; `is_theirs` in a list taken from upstream."""
+        local, _, updated = sides
+        if local is not None:
+            if not self.has_comments and same(local.data, data):
+                return
+            self._merge_comments(path, data, sides, is_theirs=is_theirs)
+        elif updated is not None:
+            whole = self._is_whole(data, sides, shape)
+            self.originals[path] = Original(updated.path, whole)
+            if whole:
+                return
+        for step, child, child_sides in self._children(data, sides, shape):
+            inner = shape.element if isinstance(step, int) else shape.child(step)
+            theirs = is_theirs or self._is_their_list(data, sides, shape)
+            self.visit((*path, step), child, child_sides, inner, is_theirs=theirs)
+
+    # originals
+
+    def _is_whole(self, data: Any, sides: _Sides, shape: Shape) -> bool:
+        """Tell whether a new value is taken as it stands; kpt takes only what has no parts (kpt.md 7.5)."""
+        updated = sides[2]
+        if updated is None or not same(data, updated.data):
+            return False
+        return self.rules.keeps_order or not data or not isinstance(data, dict | list) or self._is_atomic(sides, shape)
+
+    def _is_atomic(self, sides: _Sides, shape: Shape) -> bool:
+        return all(side is None or isinstance(side.data, list) for side in sides) and self._keys(sides, shape) is None
+
+    def _keys(self, sides: _Sides, shape: Shape) -> Keys | None:
+        lists = [side.data for side in sides if side is not None and isinstance(side.data, list)]
+        keys = self.keys.find(lists, shape, ())
+        is_broken = keys is not None and self.rules.strict_keys and not all(map(keys.tell_apart, lists))
+        return None if is_broken else keys
+
+    # what stands below
+
+    def _children(self, data: Any, sides: _Sides, shape: Shape) -> Iterator[tuple[str | int, Any, _Sides]]:
+        if isinstance(data, dict):
+            for name, child in data.items():
+                local, origin, updated = (_entry(side, name) for side in sides)
+                yield name, child, (local, origin, updated)
+        elif isinstance(data, list):
+            keys = self._keys(sides, shape)
+            partners = [_partners(side, data, keys) for side in sides]
+            for index, child in enumerate(data):
+                local, origin, updated = (side.get(index) for side in partners)
+                yield index, child, (local, origin, updated)
+
+    def _is_their_list(self, data: Any, sides: _Sides, shape: Shape) -> bool:
+        """Tell whether the list was taken from upstream, with everything in it (kpt.md 7.3)."""
+        return isinstance(data, list) and self._is_theirs(data, sides) and self._is_atomic(sides, shape)
+
+    # comments
+
+    def _merge_comments(self, path: Path, data: Any, sides: _Sides, *, is_theirs: bool) -> None:
+        ours, base, theirs = _looked_up(self.comments, sides, None)
+        ours_above, base_above, theirs_above = _looked_up(self.heads, sides, ())
+        is_changed = sides[2] is not None and self.rules.merges_comments
+        self.beside[path] = theirs if is_changed and ours == base else ours
+        self.above[path] = theirs_above if is_changed and ours_above == base_above else ours_above
+        if self.rules.merges_comments:
+            return
+        if is_theirs:
+            self.above[path] = theirs_above
+        # kpt: a comment beside a scalar is part of it (kpt.md 7.5)
+        if is_theirs or (not isinstance(data, dict | list) and self._is_theirs(data, sides)):
+            self.beside[path] = theirs
+
+    def _is_theirs(self, data: Any, sides: _Sides) -> bool:
+        _, origin, updated = sides
+        if updated is None or not same_text(data, updated.data):
+            return False
+        return not same_text(updated.data, ABSENT if origin is None else origin.data)
+
+
+def _entry(side: _Value | None, name: str) -> _Value | None:
+    if side is None or not isinstance(side.data, dict) or name not in side.data:
+        return None
+    return _Value(side.data[name], (*side.path, name))
+
+
+def _partners(side: _Value | None, merged: list[Any], keys: Keys | None) -> dict[int, _Value]:
+    """Return what the side has for elements of the merged list, by their index there."""
+    if side is None or not isinstance(side.data, list):
+        return {}
+    pairs = align(side.data, merged) if keys is None else _matched(side.data, merged, keys)
+    return {
+        there: _Value(side.data[here], (*side.path, here))
+        for here, there in pairs
+        if here is not None and there is not None
+    }
+
+
+def _matched(elements: list[Any], merged: list[Any], keys: Keys) -> Iterator[tuple[int | None, int]]:
+    places = {keys.identity(element): index for index, element in reversed(list(enumerate(elements)))}
+    for index, element in enumerate(merged):
+        identity = keys.identity(element)
+        yield (None if identity is None else places.get(identity)), index
+
+
+def _looked_up(found: list[Any], sides: _Sides, missing: Any) -> tuple[Any, ...]:
+    return tuple(
+        missing if side is None else there.get(side.path, missing) for there, side in zip(found, sides, strict=True)
+    )

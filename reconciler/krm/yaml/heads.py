@@ -1,0 +1,66 @@
+"""Comments on lines of their own, right above what they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from reconciler.krm.yaml.comments import Path, key_name
+from reconciler.krm.yaml.emit import indented
+from reconciler.krm.yaml.layout import Layout
+from reconciler.krm.yaml.nodes import MapNode, Node, SeqNode, is_block
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The comment lines from number `first` up to `end`, above an entry or item that begins at line `end`."""
+
+    first: int
+    end: int
+    column: int
+
+    def lines(self, layout: Layout) -> tuple[str, ...]:
+        """Return the comments; blank lines may stand between those above everything."""
+        return tuple(layout.line_text(number).strip() for number in range(self.first, self.end))
+
+
+def find_heads(layout: Layout, root: Node) -> Mapping[Path, Head]:
+    """Return where the comments above each entry and item of a block collection stand, or would stand.
+
+    Those above everything, such as a licence, are the document's own, at path ().
+    """
+    top = layout.line(root.start)
+    heads: dict[Path, Head] = {}
+    if layout.begins_line(root.start) and all(_is_comment_or_blank(layout.line_text(number)) for number in range(top)):
+        heads[()] = Head(0, top, 0)
+    for path, start in _starts(layout, root, ()):
+        line, column = layout.line(start), layout.column(start)
+        if line != top and layout.begins_line(start):
+            heads[path] = Head(layout.head(line, column), line, column)
+    return heads
+
+
+def _is_comment_or_blank(line: str) -> bool:
+    text = line.strip()
+    return not text or text.startswith("#")
+
+
+def _starts(layout: Layout, node: Node, path: Path) -> Iterator[tuple[Path, int]]:
+    """Yield path and offset of the key or dash of every entry and item."""
+    if isinstance(node, MapNode) and is_block(node):
+        for key, value in node.entries():
+            here = (*path, key_name(key) or "<<")
+            yield here, key.start
+            yield from _starts(layout, value, here)
+    elif isinstance(node, SeqNode) and is_block(node):
+        for index, child in enumerate(node.children):
+            after = layout.after_dash(node, index)
+            if after is not None:
+                yield (*path, index), after - 1
+            yield from _starts(layout, child, (*path, index))
+
+
+def above_entry(layout: Layout, head: Head, lines: Sequence[str]) -> tuple[int, int, str]:
+    """Return the edit that puts other comment lines in the place of a head: (start, end, new text)."""
+    text = "".join(line + layout.newline for line in indented(lines, head.column))
+    return layout.starts[head.first], layout.starts[head.end], text
