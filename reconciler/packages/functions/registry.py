@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import re2
 
@@ -15,6 +15,7 @@ from reconciler.packages.functions.enable_gcp_services import enable_gcp_service
 from reconciler.packages.functions.ensure_name_substring import ensure_name_substring
 from reconciler.packages.functions.function import Function, Version
 from reconciler.packages.functions.gen_pkg_context import gen_pkg_context
+from reconciler.packages.functions.kubeconform import installed, kubeconform, kubeval
 from reconciler.packages.functions.list_setters import list_setters
 from reconciler.packages.functions.remove_local_config_resources import remove_local_config_resources
 from reconciler.packages.functions.search_replace import search_replace
@@ -35,11 +36,12 @@ _MOVING_TAGS = ("", "latest", "unstable")
 
 @dataclass(frozen=True)
 class Release:
-    """An implementation and the versions it stands for: from `since` on, before `until`."""
+    """An implementation and the versions it stands for: from `since` on, before `until`; `identity` as in Found."""
 
     function: Function
     since: Version
     until: Version
+    identity: Callable[[], str] = str
 
 
 @dataclass(frozen=True)
@@ -80,14 +82,15 @@ class Registry:
         releases = self.releases.get(name)
         if not releases:
             return None
-        newest = Found(releases[-1].function, (*releases[-1].until[:2], _NEWEST))
+        last = releases[-1]
+        newest = Found(last.function, (*last.until[:2], _NEWEST), identity=last.identity())
         wanted = spec.tag or tag
         if digest and not wanted:
-            return Found(newest.function, newest.version, f"the newest {name} runs, since a digest names no version")
+            return replace(newest, warning=f"the newest {name} runs, since a digest names no version")
         if wanted in _MOVING_TAGS:
             return newest
-        return _of_version(releases, wanted) or Found(
-            newest.function, newest.version, f'the newest {name} runs, since "{wanted}" is not a version known here'
+        return _of_version(releases, wanted) or replace(
+            newest, warning=f'the newest {name} runs, since "{wanted}" is not a version known here'
         )
 
 
@@ -105,7 +108,7 @@ def _of_version(releases: tuple[Release, ...], text: str) -> Found | None:
     major, minor, patch = (int(part) if part and part.isdecimal() else _NEWEST for part in match.groups())
     version = (major, minor, patch)
     matching = [release for release in releases if release.since <= version and _floor(version) < release.until]
-    return Found(matching[-1].function, version) if matching else None
+    return Found(matching[-1].function, version, identity=matching[-1].identity()) if matching else None
 
 
 def _floor(version: Version) -> Version:
@@ -127,6 +130,8 @@ BUILTIN = Registry(
         "enable-gcp-services": _all(enable_gcp_services, (0, 2, 0)),
         "ensure-name-substring": _all(ensure_name_substring, (0, 3, 0)),
         "gen-pkg-context": _all(gen_pkg_context, (1, 0, 0)),
+        "kubeconform": (Release(kubeconform, (0, 0, 0), (0, 2, 0), installed),),
+        "kubeval": (Release(kubeval, (0, 0, 0), (0, 4, 0), installed),),
         "list-setters": _all(list_setters, (0, 2, 0)),
         "remove-local-config-resources": _all(remove_local_config_resources, (0, 2, 0)),
         "search-replace": _all(search_replace, (0, 3, 0)),
