@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from textwrap import dedent, indent
+from typing import Any
 
 import pytest
 
-from reconciler.krm.conflicts import Conflict
-from reconciler.krm.merge3 import SAFE
+from reconciler.krm.conflicts import ABSENT, Conflict
+from reconciler.krm.merge3 import SAFE, MergeError
 from reconciler.packages.kptfile import Kptfile, read_kptfile
 from reconciler.packages.update.kptfile_merge import merge_kptfile
-from reconciler.packages.update.options import MergeOptions
+from reconciler.packages.update.options import MergeOptions, compat_options
 
 HEAD = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n"
 OPTIONS = MergeOptions()
@@ -201,3 +202,296 @@ def test_what_both_sides_changed(
     assert briefly(found) == conflicts
     again, none = merge_kptfile(pipeline(updated), pipeline(updated), result, OPTIONS)
     assert (again, none) == (result, ())
+
+
+@pytest.mark.parametrize(
+    ("origin", "updated", "local", "merged"),
+    [
+        pytest.param("", "[{kind: A}]", "[{kind: B}]", "[{kind: A}]", id="narrowed-on-both-sides"),
+        pytest.param("[{kind: A}]", "[{kind: A}, {kind: B}]", "[{kind: A}, {kind: C}]",
+                     "[{kind: A}, {kind: C}, {kind: B}]", id="added-on-both-sides"),
+        pytest.param("[{kind: A}, {kind: B}]", "[{kind: A, name: x}, {kind: B}]", "[{kind: A}, {kind: B, name: y}]",
+                     "[{kind: B, name: y}, {kind: A, name: x}]", id="different-ones-edited"),
+        pytest.param("[{kind: A}]", "[{kind: A, name: x}]", "[{kind: A, name: y}]", "[{kind: A, name: x}]",
+                     id="the-same-one-edited"),
+        pytest.param("[{kind: A}, {kind: B}]", "[{kind: A}]", "[{kind: B}]", "[{kind: A}]", id="never-all-by-accident"),
+        pytest.param("[{kind: A}]", "[{kind: A}, {kind: B}]", "", "[{kind: A}, {kind: B}]", id="all-against-more"),
+    ],
+)  # fmt: skip
+def test_selectors(origin: str, updated: str, local: str, merged: str) -> None:
+    def selecting(selectors: str, value: str) -> Kptfile:
+        return pipeline(entry(f"x: {value}", f"  selectors: {selectors}\n" if selectors else ""))
+
+    result, conflicts = merge_kptfile(selecting(origin, "1"), selecting(updated, "2"), selecting(local, "1"), OPTIONS)
+
+    assert result.data == selecting(merged, "2").data
+    assert bool(conflicts) == (merged in (updated, local))
+
+
+def test_exclusions_unite_where_there_were_none() -> None:
+    def excluding(kinds: str, value: str) -> Kptfile:
+        return pipeline(entry(f"x: {value}", f"  exclude: {kinds}\n" if kinds else ""))
+
+    result, conflicts = merge_kptfile(
+        excluding("", "1"), excluding("[{kind: A}]", "2"), excluding("[{kind: B}]", "1"), OPTIONS
+    )
+
+    assert result.data == excluding("[{kind: B}, {kind: A}]", "2").data
+    assert conflicts == ()
+
+
+@pytest.mark.parametrize(
+    ("origin", "updated", "local", "merged", "conflicts"),
+    [
+        pytest.param(
+            "info: {readinessGates: [{conditionType: a}, {conditionType: b}]}",
+            "info: {readinessGates: [{conditionType: a}, {conditionType: c}]}",
+            "info: {readinessGates: [{conditionType: x}, {conditionType: a}, {conditionType: b}]}",
+            "info: {readinessGates: [{conditionType: x}, {conditionType: a}, {conditionType: c}]}",
+            [],
+            id="gates-by-condition-type",
+        ),
+        pytest.param(
+            "status: {conditions: [{type: A, status: 'True', reason: r}]}",
+            "status: {conditions: [{type: A, status: 'False', reason: r}, {type: C, status: 'True'}]}",
+            "status: {conditions: [{type: A, status: 'True', reason: mine}, {type: B, status: 'True'}]}",
+            "status: {conditions: [{type: A, status: 'False', reason: mine}, {type: B, status: 'True'},"
+            " {type: C, status: 'True'}]}",
+            [],
+            id="conditions-by-type",
+        ),
+        pytest.param(
+            "info: {emails: [a, b], keywords: [k]}",
+            "info: {emails: [a, c], keywords: [k, l]}",
+            "info: {emails: [a, b, x], keywords: []}",
+            "info: {emails: [a, x, c], keywords: [l]}",
+            [],
+            id="emails-and-keywords-are-sets",
+        ),
+        pytest.param(
+            "info: {description: o}", "info: {description: u}", "info: {description: l}", "info: {description: u}",
+            [("/info/description", "D2", "upstream")],
+            id="both-changed",
+        ),
+        pytest.param(
+            "info: {site: s}", "", "info: {site: s}", "", [], id="what-upstream-took-away",
+        ),
+        pytest.param(
+            "own: {a: 1}\npipeline: {n: x}", "own: {a: 2}\npipeline: {n: y}", "own: {a: 1, b: 2}\npipeline: {n: x}",
+            "own: {a: 2, b: 2}\npipeline: {n: y}", [],
+            id="unknown-fields",
+        ),
+        pytest.param(
+            "inventory: {name: n}", "inventory: {name: n, labels: {u: '1'}}", "inventory: {name: n, labels: {l: '1'}}",
+            "inventory: {name: n, labels: {l: '1', u: '1'}}", [],
+            id="inventory",
+        ),
+        pytest.param(
+            "status: {renderStatus: {mutationSteps: [{name: a}]}}",
+            "status: {renderStatus: {mutationSteps: [{name: b}]}}",
+            "status: {renderStatus: {mutationSteps: [{name: c}]}}",
+            "status: {renderStatus: {mutationSteps: [{name: b}]}}",
+            [("/status/renderStatus", "D2", "upstream")],
+            id="a-report-is-one-sides",
+        ),
+    ],
+)  # fmt: skip
+def test_other_parts(origin: str, updated: str, local: str, merged: str, conflicts: list[tuple[str, str, str]]) -> None:
+    result, found = merge_kptfile(kptfile(origin), kptfile(updated), kptfile(local), OPTIONS)
+
+    assert result.data == kptfile(merged).data
+    assert briefly(found) == conflicts
+
+
+def test_labels_and_annotations() -> None:
+    def labelled(labels: str) -> Kptfile:
+        return read(f"{HEAD}  labels: {{{labels}}}\n  annotations: {{{labels}}}\n")
+
+    result, conflicts = merge_kptfile(
+        labelled("a: o, b: o"), labelled("a: u, b: o"), labelled("a: o, b: l, c: l"), OPTIONS
+    )
+
+    assert result.data == labelled("a: u, b: l, c: l").data
+    assert conflicts == ()
+
+
+UPSTREAM = """
+upstream:
+  type: git
+  git: {{repo: r, directory: {0}, ref: {0}}}
+  updateStrategy: {1}
+upstreamLock:
+  type: git
+  git: {{repo: r, directory: {0}, ref: {0}, commit: c{0}}}
+"""
+
+
+def followed(name: str, place: str, strategy: str = "resource-merge") -> Kptfile:
+    return read(HEAD.replace("app", name) + UPSTREAM.format(place, strategy).lstrip("\n"))
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        pytest.param({}, followed("l", "l"), id="local-stays"),
+        pytest.param({"take_upstream": True}, followed("l", "u", "fast-forward"), id="taken"),
+        pytest.param({"whole": True}, followed("u", "u", "fast-forward"), id="merged"),
+    ],
+)
+def test_name_and_upstream(flags: dict[str, bool], expected: Kptfile) -> None:
+    result, _ = merge_kptfile(
+        followed("o", "o"), followed("u", "u", "fast-forward"), followed("l", "l"), OPTIONS, **flags
+    )
+
+    assert result.data == expected.data
+
+
+def test_a_whole_merge_mixes_no_places_and_tells_what_it_overrules() -> None:
+    _, conflicts = merge_kptfile(followed("o", "o"), followed("u", "u"), followed("l", "l"), OPTIONS, whole=True)
+
+    assert briefly(conflicts) == [
+        ("/metadata/name", "D2", "upstream"),
+        ("/upstream/git", "D2", "upstream"),
+        ("/upstreamLock", "D2", "upstream"),
+    ]
+
+
+@pytest.mark.parametrize("options", [pytest.param(OPTIONS, id="safe"), pytest.param(compat_options(), id="compat")])
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_side_without_a_kptfile_says_nothing(options: MergeOptions, whole: bool) -> None:
+    local = pipeline(A)
+
+    added, _ = merge_kptfile(None, pipeline(B), local, options, whole=whole)
+    removed, _ = merge_kptfile(pipeline(A), None, local, options, whole=whole)
+
+    assert added.pipeline.mutators == pipeline(A + B).pipeline.mutators
+    assert (removed.name, removed.pipeline.mutators) == ("app", ())
+
+
+def test_upstream_is_only_taken_where_there_is_one() -> None:
+    local = followed("l", "l")
+
+    assert merge_kptfile(None, kptfile(""), local, OPTIONS, take_upstream=True) == (local, ())
+    assert merge_kptfile(None, None, local, OPTIONS, take_upstream=True) == (local, ())
+
+
+@pytest.mark.parametrize(
+    ("side", "options"),
+    [pytest.param("u", OPTIONS, id="upstream-wins"), pytest.param("l", LOCAL_WINS, id="local-wins")],
+)
+def test_the_winner_decides_fields_on_both_sides(side: str, options: MergeOptions) -> None:
+    def of(who: str) -> Kptfile:
+        parts = (
+            f"info: {{site: {who}}}",
+            f"status: {{renderStatus: {who}}}",
+            f"pipeline: {{mutators: [{{image: {who}/a}}]}}",
+        )
+        return kptfile("\n".join(parts))
+
+    result, conflicts = merge_kptfile(of("o"), of("u"), of("l"), options)
+
+    assert result.data == of(side).data
+    assert {(conflict.base is ABSENT, conflict.chosen) for conflict in conflicts} == {(False, options.rules.winner)}
+    assert len(conflicts) == 3
+
+
+@pytest.mark.parametrize(
+    ("rules", "updated", "local", "merged"),
+    [
+        pytest.param({"keeps_edited_elements": False}, B, entry("x: l") + B, B, id="D3"),
+        pytest.param({"keeps_removals": False}, entry("x: u") + B, B, B, id="D4"),
+        pytest.param({"keeps_local_elements": False}, "", OF_A_VARIANT + A + B + X, OF_A_VARIANT, id="D5"),
+    ],
+)
+def test_switches(rules: dict[str, Any], updated: str, local: str, merged: str) -> None:
+    options = MergeOptions(rules=replace(SAFE, **rules))
+    result, _ = merge_kptfile(pipeline(A + B), pipeline(updated), pipeline(local), options)
+
+    assert result.data == pipeline(merged).data
+
+
+@pytest.mark.parametrize(
+    ("origin", "updated", "local", "merged"),
+    [
+        pytest.param(SPEC_ORIGIN, SPEC_UPDATED, SPEC_LOCAL, SPEC_MERGED, id="worked-example"),
+        pytest.param(A + B, A + B + C, A + X + B, A + X + B + C, id="new-functions-come-last"),
+        pytest.param(A + B, C + A + B, A + X + B, A + X + B + C, id="wherever-upstream-has-them"),
+        pytest.param(entry("x: p"), B, entry("x: p, y: q"), "- configMap: {y: q}\n" + B, id="a-stub"),
+        pytest.param(A + A, A + A + B, A + A + X, A + A + B, id="one-image-twice"),
+        pytest.param(
+            "- image: r.io:5000/a\n- image: r.io:5000/b\n", B, X, B, id="a-port-makes-images-one"
+        ),
+        pytest.param("- exec: a:1\n", "- exec: a:1\n- exec: a:2\n", "- exec: a:1\n- image: x\n",
+                     "- exec: a:1\n- image: x\n- exec: a:2\n", id="commands-by-their-text"),
+    ],
+)  # fmt: skip
+def test_compat(origin: str, updated: str, local: str, merged: str) -> None:
+    result, _ = merge_kptfile(pipeline(origin), pipeline(updated), pipeline(local), compat_options())
+
+    assert result.data == pipeline(merged).data
+
+
+@pytest.mark.parametrize(
+    ("updated", "local", "merged"),
+    [
+        pytest.param(SPEC_UPDATED, OF_A_VARIANT + SPEC_LOCAL, SPEC_UPDATED, id="one-name-costs-everything"),
+        pytest.param(SPEC_ORIGIN, OF_A_VARIANT + SPEC_LOCAL, OF_A_VARIANT + SPEC_LOCAL, id="unless-upstream-rests"),
+    ],
+)
+def test_compat_with_a_name(updated: str, local: str, merged: str) -> None:
+    result, _ = merge_kptfile(pipeline(SPEC_ORIGIN), pipeline(updated), pipeline(local), compat_options())
+
+    assert result.data == pipeline(merged).data
+
+
+def test_compat_fails_where_only_one_side_has_names() -> None:
+    with pytest.raises(MergeError, match="conflicting merge keys"):
+        merge_kptfile(pipeline(A), pipeline(A + B), pipeline(OF_A_VARIANT), compat_options())
+
+
+def test_compat_drops_what_structs_do_not_write() -> None:
+    body = "info: {site: '', emails: []}\npipeline:\n  mutators: [{image: a, configMap: {x: , n: 1}, selectors: []}]\n"
+    result, _ = merge_kptfile(kptfile(body), kptfile(body), kptfile(body), compat_options())
+
+    assert result.data["info"] == {}
+    assert result.data["pipeline"] == {"mutators": [{"image": "a", "configMap": {"x": "", "n": "1"}}]}
+
+
+def test_nothing_else_moves() -> None:
+    local = """\
+    # licence
+    apiVersion: kpt.dev/v1
+    kind: Kptfile
+    metadata:
+      name: mine # ours
+
+      annotations: {"owner":   "team a"}
+    pipeline:
+      # first of all
+      mutators:
+        - image: set-namespace:v0.4.1 # pinned
+          configMap: {namespace: site-a}
+        # ours
+        - image: 'set-labels:v0.2.0'
+        - image: apply-setters:v0.2.0 # last
+    """
+    updated = SPEC_UPDATED + "- image: gate:v1\n"
+    result, _ = merge_kptfile(pipeline(SPEC_ORIGIN), pipeline(updated), read(dedent(local)), OPTIONS)
+
+    expected = dedent(local).replace("v0.4.1", "v0.4.5") + "    - image: gate:v1\n"
+    assert text_of(result) == expected
+
+
+def test_an_untouched_kptfile_takes_upstreams_text() -> None:
+    origin, updated = pipeline(SPEC_ORIGIN), read(HEAD + "# new\npipeline: {mutators: [{image:   a}]} # and this\n")
+
+    assert merge_kptfile(origin, updated, pipeline(SPEC_ORIGIN), OPTIONS)[0].to_bytes() == updated.to_bytes()
+
+
+@pytest.mark.parametrize("body", ["pipeline:", "pipeline: {}", "pipeline: {mutators: []}", "pipeline: {mutators: }"])
+def test_empty_and_null_stay_where_nothing_happens(body: str) -> None:
+    local = kptfile(body)
+
+    assert merge_kptfile(kptfile("info: {site: a}"), kptfile("info: {site: a}"), local, OPTIONS)[0] is local
+    changed, _ = merge_kptfile(kptfile(""), pipeline(A), local, OPTIONS)
+    assert [function.image for function in changed.pipeline.mutators] == ["a:v1"]
