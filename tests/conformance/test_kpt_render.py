@@ -37,8 +37,6 @@ CONTAINERS_ONLY = {
     "annotate-apply-time-mutations": "only for clusters whose applier knows such annotations",
     "export-terraform": "writes another system's language",
     "fix": "migrates packages from before 2021",
-    "kubeconform": "needs schemas, which are no part of the package",
-    "kubeval": "needs schemas, which are no part of the package",
     "render-helm-chart": "downloads charts",
     "sed": "a command: whoever wants commands to run says so in the configuration",
 }
