@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from reconciler.krm.conflicts import ABSENT, Chosen, Conflict, ConflictKind
-from reconciler.krm.merge3.lists import Identity, Keys, ListKeys, same_text
+from reconciler.krm.merge3.lists import Identity, Keys, find_keys, same_text
 from reconciler.krm.merge3.order import local_order, upstream_order, woven
 from reconciler.krm.merge3.rules import SAFE, MergeError, MergeRules
 from reconciler.krm.pointer import format_pointer
@@ -36,7 +36,7 @@ def merge_data(
     What stands on one side only is shared with it. Pointers name an element by its place in the merged list or, if it
     is gone, in the local one, or else in upstream's. Raises MergeError under rules like kpt's (kpt.md 7.1, 7.4).
     """
-    merge = _FieldMerge(ListKeys(shape, rules), rules)
+    merge = _FieldMerge(rules)
     data = merge.value(local, origin, updated, shape, ())
     return data, merge.found()
 
@@ -44,8 +44,7 @@ def merge_data(
 class _FieldMerge:
     """One walk over three values side by side; `local`, `origin`, `updated` in kpt's order throughout."""
 
-    def __init__(self, keys: ListKeys, rules: MergeRules) -> None:
-        self.keys = keys
+    def __init__(self, rules: MergeRules) -> None:
         self.rules = rules
         self.conflicts: list[tuple[_Path, Conflict]] = []
 
@@ -153,7 +152,7 @@ class _FieldMerge:
 
     def _list(self, local: Any, origin: Any, updated: Any, shape: Shape, path: _Path) -> Any:
         sides = (local, origin, updated)
-        keys = self.keys.find(sides, shape, path)
+        keys = find_keys(sides, shape, self.rules, path)
         if keys is None:
             return self._single(local, origin, updated, path)
         if self.rules.strict_keys and not all(keys.tell_apart(_items(side)) for side in sides):

@@ -54,25 +54,17 @@ _SCALARS = (str, int, float)
 _NAME = Keys(("name",))
 
 
-class ListKeys:
-    """Finds the keys of lists in one object; `shape` is that of the whole object."""
-
-    def __init__(self, shape: Shape, rules: MergeRules) -> None:
-        self.rules = rules
-        # a known kind whose list has no keys says that the list is atomic
-        self.is_unknown = shape == Shape()
-
-    def find(self, sides: Iterable[Any], shape: Shape, path: Sequence[Any]) -> Keys | None:
-        """Return the keys of a list that stands at `path` on these sides; None for an atomic list."""
-        if shape.keys is not None:
-            return Keys(shape.keys, shape.defaults if self.rules.strict_keys else {})
-        if not self.is_unknown:
-            return None
-        lists = [side for side in sides if isinstance(side, list) and side]
-        if self.rules.demands_names:
-            return _demanded(lists, path)
-        is_named = self.rules.infers_names and lists and all(map(_have_names, lists))
-        return _NAME if is_named and all(map(_NAME.tell_apart, lists)) else None
+def find_keys(sides: Iterable[Any], shape: Shape, rules: MergeRules, path: Sequence[Any] = ()) -> Keys | None:
+    """Return the keys of a list that stands at `path` on these sides; None for an atomic list."""
+    if shape.keys is not None:
+        return Keys(shape.keys, shape.defaults if rules.strict_keys else {})
+    if shape.closed:
+        return None
+    lists = [side for side in sides if isinstance(side, list) and side]
+    if rules.demands_names:
+        return _demanded(lists, path)
+    is_named = rules.infers_names and lists and all(map(_have_names, lists))
+    return _NAME if is_named and all(map(_NAME.tell_apart, lists)) else None
 
 
 def _demanded(lists: Sequence[list[Any]], path: Sequence[Any]) -> Keys | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reconciler.krm.conflicts import ABSENT, Conflict
+from reconciler.krm.merge3.commented import with_commented_shapes
 from reconciler.krm.merge3.data import merge_data
 from reconciler.krm.merge3.rules import SAFE, MergeRules
 from reconciler.krm.merge3.text import write_merged
@@ -41,6 +42,7 @@ def merge3(
             return Merged(local)
         if origin is not None and origin.text == local.text:
             return Merged(updated)
+    shape = with_commented_shapes(shape, (local, origin, updated))
     base = ABSENT if origin is None else origin.data
     data, conflicts = merge_data(base, updated.data, local.data, shape, rules)
     document = None if data is ABSENT else write_merged(local, origin, updated, data, shape, rules)

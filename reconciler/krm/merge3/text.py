@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from reconciler.krm.conflicts import ABSENT
-from reconciler.krm.merge3.lists import Keys, ListKeys, same_text
+from reconciler.krm.merge3.lists import Keys, find_keys, same_text
 from reconciler.krm.merge3.rules import MergeRules
 from reconciler.krm.shapes import Shape
 from reconciler.krm.yaml import Document, Original, Path
@@ -32,7 +32,7 @@ def write_merged(
 ) -> Document:
     """Return the local document changed to mean `data`, with upstream's text where upstream's values are new."""
     sides = (_Value(local.data), None if origin is None else _Value(origin.data), _Value(updated.data))
-    writer = _Writer((local, origin, updated), ListKeys(shape, rules), rules)
+    writer = _Writer((local, origin, updated), rules)
     writer.visit((), data, sides, shape)
     edited = local.with_data(data, updated.lending(writer.originals))
     comments, heads = edited.comments(), edited.heads()
@@ -45,10 +45,7 @@ def write_merged(
 class _Writer:
     """One walk over the merged data, with what each side has in its places."""
 
-    def __init__(
-        self, documents: tuple[Document, Document | None, Document], keys: ListKeys, rules: MergeRules
-    ) -> None:
-        self.keys = keys
+    def __init__(self, documents: tuple[Document, Document | None, Document], rules: MergeRules) -> None:
         self.rules = rules
         self.comments = [{} if document is None else document.comments() for document in documents]
         self.heads = [{} if document is None else document.heads() for document in documents]
@@ -88,7 +85,7 @@ class _Writer:
 
     def _keys(self, sides: _Sides, shape: Shape) -> Keys | None:
         lists = [side.data for side in sides if side is not None and isinstance(side.data, list)]
-        keys = self.keys.find(lists, shape, ())
+        keys = find_keys(lists, shape, self.rules)
         is_broken = keys is not None and self.rules.strict_keys and not all(map(keys.tell_apart, lists))
         return None if is_broken else keys
 

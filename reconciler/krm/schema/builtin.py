@@ -16,10 +16,25 @@ from reconciler.krm.shapes import ATOMIC, Shape
 @cache
 def builtin_shapes() -> Shapes:
     """Return the shapes of Kubernetes' own kinds; read once."""
-    data = json.loads(resources.files(__package__).joinpath("shapes.json").read_bytes())
-    fields = _Definitions(data["fields"])
-    kinds = data["kinds"].items()
+    fields = _definitions()
+    kinds = _data()["kinds"].items()
     return Shapes({(version, kind): fields.shape(name) for version, names in kinds for kind, name in names.items()})
+
+
+def definition(name: str) -> Shape | None:
+    """Return the shape of one of Kubernetes' own types, such as core.v1.PodSpec; None if no list in it merges."""
+    fields = _definitions()
+    return fields.shape(name) if name in fields.fields else None
+
+
+@cache
+def _data() -> Any:
+    return json.loads(resources.files(__package__).joinpath("shapes.json").read_bytes())
+
+
+@cache
+def _definitions() -> _Definitions:
+    return _Definitions(_data()["fields"])
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,11 @@ def crd_shapes(crd: Mapping[str, Any], metadata: Shape | None) -> Iterator[tuple
         yield (f"{group}/{name}", kind), _with_metadata(shape, metadata) if metadata else shape
 
 
+def read_schema(schema: Any) -> Shape:
+    """Return the shape of what an OpenAPI schema describes, as upstream reads it: by patch extensions only."""
+    return _Reading(patch_only=True).shape(schema)
+
+
 def _versions(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield name and schema of the versions; v1beta1 may have one schema for all, and a version outside the list."""
     shared = _mapping(spec.get("validation")).get("openAPIV3Schema")
