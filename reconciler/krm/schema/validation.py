@@ -156,9 +156,9 @@ def _place(instance: Any, path: tuple[str | int, ...]) -> tuple[int, ...]:
 
 
 def _as_json(value: Any) -> Any:
-    """Return plain data as JSON has it: keys are text, and numbers are finite."""
+    """Return plain data as JSON has it; .inf and .nan remain numbers, which the validator would take for null."""
     if isinstance(value, Mapping):
-        return {key if isinstance(key, str) else json.dumps(key): _as_json(child) for key, child in value.items()}
+        return {key: _as_json(child) for key, child in value.items()}
     if isinstance(value, list):
         return [_as_json(child) for child in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+    return 0.0 if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,138 @@
+"""What is wrong with an object by the schemas of its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import metadata
+from typing import Any
+
+import pytest
+
+from reconciler.krm.schema.validation import KubernetesSchemas, Violation, kubernetes_schemas, schemas_version
+
+pytest.importorskip("kubernetes_validate", reason="the schemas are an extra: k8s-schemas")
+pytest.importorskip("jsonschema_rs", reason="the schemas are an extra: k8s-schemas")
+
+
+def schemas(*, strict: bool = True) -> KubernetesSchemas:
+    found = kubernetes_schemas(strict=strict)
+    assert found is not None
+    return found
+
+
+def config_map(**fields: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, **fields}
+
+
+def service(**port: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"ports": [port]}}
+
+
+PORT = ("spec", "ports", 0)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        pytest.param(config_map(data={"a": "b"}), [], id="valid"),
+        pytest.param(
+            config_map(data={"a": 1}), [Violation(("data", "a"), "type", ("null", "string"), 1)], id="wrong-type"
+        ),
+        pytest.param(config_map(spec={}, more=1), [Violation((), "unknown", ("spec", "more"))], id="unknown-fields"),
+        pytest.param(
+            {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {}},
+            [Violation(("spec",), "required", ("selector", "template"))],
+            id="missing-fields",
+        ),
+        pytest.param(
+            config_map(metadata={"name": "a", "creationTimestamp": "now"}),
+            [Violation(("metadata", "creationTimestamp"), "format", ("date-time",), "now")],
+            id="format",
+        ),
+        pytest.param(
+            service(port=80, targetPort=[]),
+            [
+                Violation(
+                    (*PORT, "targetPort"),
+                    "one-of",
+                    value=[],
+                    alternative=(Violation((*PORT, "targetPort"), "type", ("null", "string"), []),),
+                )
+            ],
+            id="none-of-the-alternatives",
+        ),
+        pytest.param(service(port=80, targetPort=None), [], id="null-is-allowed-by-two-alternatives"),
+        pytest.param(
+            config_map(data={"a": float("inf")}),
+            [Violation(("data", "a"), "type", ("null", "string"), 0.0)],
+            id="a-number-that-json-lacks-is-no-null",
+        ),
+        pytest.param(
+            config_map(zzz=1, data={"z": 1, "a": 2}, metadata={"name": 3}),
+            [
+                Violation((), "unknown", ("zzz",)),
+                Violation(("metadata", "name"), "type", ("null", "string"), 3),
+                Violation(("data", "z"), "type", ("null", "string"), 1),
+                Violation(("data", "a"), "type", ("null", "string"), 2),
+            ],
+            id="in-the-order-of-the-text",
+        ),
+    ],
+)
+def test_violations(data: dict[str, Any], expected: list[Violation]) -> None:
+    found = schemas().violations(data)
+
+    assert found is not None
+    assert list(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind"),
+    [
+        pytest.param("example.org/v1", "Deployment", id="another-group"),
+        pytest.param("apps.example.org/v1", "Deployment", id="a-group-that-begins-alike"),
+        pytest.param("apps/v1beta1", "Deployment", id="a-version-that-is-gone"),
+        pytest.param("../apps/v1", "Deployment", id="a-path"),
+        pytest.param("", "", id="nothing"),
+    ],
+)
+def test_kinds_without_a_schema(api_version: str, kind: str) -> None:
+    assert schemas().violations({"apiVersion": api_version, "kind": kind}) is None
+
+
+def test_only_strict_schemas_know_no_other_fields() -> None:
+    assert schemas(strict=False).violations(config_map(spec={})) == ()
+
+
+def test_a_value_of_the_wrong_type_is_said_to_be_nothing_else() -> None:
+    found = schemas().violations({**config_map(), "immutable": "yes", "data": []})
+
+    assert found is not None
+    assert [violation.rule for violation in found] == ["type", "type"]
+
+
+def test_deep_objects_are_read() -> None:
+    data: Any = "x"
+    for _ in range(90):
+        data = [data]
+
+    assert schemas().violations(config_map(data={"a": data})) is not None
+
+
+@pytest.fixture
+def without_schemas(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    def version(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", version)
+    schemas_version.cache_clear()
+    kubernetes_schemas.cache_clear()
+    yield
+    schemas_version.cache_clear()
+    kubernetes_schemas.cache_clear()
+
+
+@pytest.mark.usefixtures("without_schemas")
+def test_without_the_extra_there_are_none() -> None:
+    assert schemas_version() == ""
+    assert kubernetes_schemas(strict=True) is None

@@ -1,0 +1,330 @@
+"""kubeconform and kubeval: what they say, what they leave out, and what they cannot read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import metadata
+from typing import Any
+
+import pytest
+
+from reconciler.krm.schema.validation import kubernetes_schemas, schemas_version
+from reconciler.packages.functions.function import Function, Output
+from reconciler.packages.functions.kubeconform import installed, kubeconform, kubeval
+from reconciler.packages.functions.registry import BUILTIN
+from reconciler.packages.kptfile import FunctionSpec, Profile
+from tests.unit.packages.builders import config, items, messages, run
+
+pytest.importorskip("kubernetes_validate", reason="the schemas are an extra: k8s-schemas")
+pytest.importorskip("jsonschema_rs", reason="the schemas are an extra: k8s-schemas")
+
+CUSTOM = "apiVersion: example.com/v1\nkind: Custom\nmetadata: {name: a}\nspec: {}\n"
+NO_SCHEMA = (
+    "no schema is installed for example.com/v1 Custom; "
+    "`ignore_missing_schemas` or `skip_kinds` in the function's configuration leave it out"
+)
+UNREADABLE = "cannot be read, since functions have neither a network nor files"
+ADVICE = "leave it out to use the schemas that are installed"
+VALID = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: b}\n"
+WRONG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: 1}\n"
+UNKNOWN_FIELD = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nspec: {}\n"
+CONTROLLER = """
+apiVersion: v1
+kind: ReplicationController
+metadata: {name: bob}
+spec:
+  replicas: asdf
+  templates: {metadata: {name: nginx}}
+  template: {spec: {}}
+"""
+
+
+def said(output: Output) -> list[tuple[str, str]]:
+    return [(result.field, result.message) for result in output.results]
+
+
+@pytest.mark.parametrize(
+    ("text", "conform", "eval_"),
+    [
+        pytest.param(
+            WRONG,
+            [("data.a", "got number, want null or string")],
+            [("data.a", "Invalid type. Expected: [string,null], given: integer")],
+            id="type",
+        ),
+        pytest.param(
+            WRONG.replace("a: 1", "a: 1.5"),
+            [("data.a", "got number, want null or string")],
+            [("data.a", "Invalid type. Expected: [string,null], given: number")],
+            id="number",
+        ),
+        pytest.param(
+            "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{targetPort: 80}]}\n",
+            [("spec.ports.0", "missing property 'port'")],
+            [("spec.ports.0.port", "port is required")],
+            id="one-field-is-missing",
+        ),
+        pytest.param(
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {}\n",
+            [("spec", "missing properties 'selector', 'template'")],
+            [("spec.selector", "selector is required"), ("spec.template", "template is required")],
+            id="two-fields-are-missing",
+        ),
+        pytest.param(
+            UNKNOWN_FIELD,
+            [("", "additional properties 'spec' not allowed")],
+            [("spec", "Additional property spec is not allowed")],
+            id="unknown-field",
+        ),
+        pytest.param(
+            "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 80, targetPort: {}}]}\n",
+            [("spec.ports.0.targetPort", "'oneOf' failed, none matched")],
+            [
+                ("spec.ports.0.targetPort", "Must validate one and only one schema (oneOf)"),
+                ("spec.ports.0.targetPort", "Invalid type. Expected: [string,null], given: object"),
+            ],
+            id="alternatives",
+        ),
+        pytest.param(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, creationTimestamp: it's now}\n",
+            [("metadata.creationTimestamp", "'it\\'s now' is not valid date-time")],
+            [("metadata.creationTimestamp", "Does not match format 'date-time'")],
+            id="format",
+        ),
+        pytest.param(VALID, [], [], id="nothing"),
+    ],
+)
+def test_words(text: str, conform: list[tuple[str, str]], eval_: list[tuple[str, str]]) -> None:
+    strict = config("ConfigMap", {"strict": "true"})
+
+    assert said(run(kubeconform, text, strict)) == conform
+    assert said(run(kubeval, text, strict)) == eval_
+
+
+@pytest.mark.parametrize(
+    ("function", "profile", "expected"),
+    [
+        pytest.param(
+            kubeconform,
+            "safe",
+            [
+                ("spec.replicas", "got string, want null or integer"),
+                ("spec.template.spec", "missing property 'containers'"),
+                ("spec", "additional properties 'templates' not allowed"),
+            ],
+            id="kubeconform",
+        ),
+        pytest.param(
+            kubeconform,
+            "compat",
+            [
+                ("spec.replicas", "got string, want null or integer"),
+                ("spec.template.spec", "missing property 'containers'"),
+                ("spec", "additional properties 'templates' not allowed"),
+            ],
+            id="kubeconform-opens-the-outermost-group",
+        ),
+        pytest.param(
+            kubeval,
+            "safe",
+            [
+                ("spec.templates", "Additional property templates is not allowed"),
+                ("spec.replicas", "Invalid type. Expected: [integer,null], given: string"),
+                ("spec.template.spec.containers", "containers is required"),
+            ],
+            id="kubeval",
+        ),
+        pytest.param(
+            kubeval,
+            "compat",
+            [
+                ("templates", "Additional property templates is not allowed"),
+                ("spec.replicas", "Invalid type. Expected: [integer,null], given: string"),
+                ("containers", "containers is required"),
+            ],
+            id="kubeval-says-no-more-than-the-name",
+        ),
+    ],
+)
+def test_several_violations(function: Function, profile: Profile, expected: list[tuple[str, str]]) -> None:
+    output = run(function, CONTROLLER, config("ConfigMap", {"strict": "true"}), profile)
+
+    assert said(output) == expected
+    assert output.failed
+
+
+@pytest.mark.parametrize(
+    ("profile", "expected"),
+    [
+        pytest.param(
+            "safe",
+            [
+                ("data.a", "got number, want null or string"),
+                ("data.b", "got number, want null or string"),
+                ("immutable", "got string, want null or boolean"),
+            ],
+            id="safe-says-all",
+        ),
+        pytest.param(
+            "compat",
+            [("data", "validation failed"), ("immutable", "got string, want null or boolean")],
+            id="compat-hides-what-is-in-a-group",
+        ),
+    ],
+)
+def test_groups_of_violations(profile: Profile, expected: list[tuple[str, str]]) -> None:
+    text = VALID.replace("{a: b}", "{a: 1, b: 2}") + "immutable: x\n"
+
+    assert said(run(kubeconform, text, None, profile)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "failed"),
+    [
+        pytest.param(UNKNOWN_FIELD, {}, False, id="not-strict"),
+        pytest.param(UNKNOWN_FIELD, {"strict": "true"}, True, id="strict"),
+        pytest.param(UNKNOWN_FIELD, {"strict": "True"}, True, id="strict-however-it-is-written"),
+        pytest.param(UNKNOWN_FIELD, {"strict": "1"}, True, id="strict-as-one"),
+        pytest.param(UNKNOWN_FIELD, {"strict": "false"}, False, id="strict-is-false"),
+        pytest.param(WRONG, {"skip_kinds": "Secret, ConfigMap"}, False, id="skipped-kind"),
+        pytest.param(WRONG, {"skip_kinds": "v1/ConfigMap"}, False, id="skipped-version-and-kind"),
+        pytest.param(WRONG, {"skip_kinds": "configmap"}, True, id="kinds-are-case-sensitive"),
+        pytest.param(WRONG, {"schema_location": "file:///jsonschema"}, True, id="the-schemas-of-the-image"),
+        pytest.param(WRONG, {"schema_location": "/jsonschema/"}, True, id="their-folder"),
+    ],
+)
+@pytest.mark.parametrize("function", [pytest.param(kubeconform, id="kubeconform"), pytest.param(kubeval, id="kubeval")])
+def test_configuration(text: str, values: dict[str, Any], *, failed: bool, function: Function) -> None:
+    output = run(function, text, config("ConfigMap", values))
+
+    assert output.failed == failed
+    assert bool(output.results) == failed
+
+
+def test_fields_beside_kind_count_too() -> None:
+    assert run(kubeconform, UNKNOWN_FIELD, config("Check", {"strict": True})).failed
+
+
+@pytest.mark.parametrize(
+    ("function", "profile", "values", "expected"),
+    [
+        pytest.param(kubeconform, "safe", {}, [("warning", NO_SCHEMA)], id="kubeconform-warns"),
+        pytest.param(kubeconform, "compat", {}, [], id="upstreams-kubeconform-is-silent"),
+        pytest.param(kubeval, "safe", {}, [("error", NO_SCHEMA)], id="kubeval-refuses"),
+        pytest.param(kubeval, "compat", {}, [("error", NO_SCHEMA)], id="upstreams-kubeval-refuses"),
+        pytest.param(kubeval, "safe", {"ignore_missing_schemas": "true"}, [], id="ignored"),
+        pytest.param(kubeconform, "safe", {"ignore_missing_schemas": "true"}, [], id="ignored-by-kubeconform"),
+        pytest.param(kubeval, "safe", {"skip_kinds": "Custom"}, [], id="skipped"),
+    ],
+)
+def test_a_kind_without_a_schema(
+    function: Function, profile: Profile, values: dict[str, Any], expected: list[tuple[str, str]]
+) -> None:
+    output = run(function, CUSTOM, config("ConfigMap", values), profile)
+
+    assert messages(output) == expected
+    assert output.failed == any(severity == "error" for severity, _ in expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "severities"),
+    [
+        pytest.param(
+            "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: a}\n", [], id="a-kptfile-has-its-own-check"
+        ),
+        pytest.param(
+            CUSTOM.replace("{name: a}", '{name: a, annotations: {config.kubernetes.io/local-config: "true"}}'),
+            [],
+            id="local-configuration-is-never-applied",
+        ),
+        pytest.param(
+            CUSTOM.replace("example.com", "storage.cnrm.cloud.google.com"), ["warning"], id="upstream-carries-a-schema"
+        ),
+    ],
+)
+def test_kinds_that_kubeval_does_not_refuse(text: str, severities: list[str]) -> None:
+    assert [severity for severity, _ in messages(run(kubeval, text, None))] == severities
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        pytest.param(
+            {"strict": "yes"}, ("error", '`strict` must be "true" or "false", not "yes"'), id="not-a-truth-value"
+        ),
+        pytest.param(
+            {"schema_location": "https://example.com/schemas"},
+            ("error", f'schema_location: "https://example.com/schemas" {UNREADABLE}; {ADVICE}'),
+            id="remote-schemas",
+        ),
+        pytest.param(
+            {"additional_schema_locations": "file:///a,https://b"},
+            ("error", f'schema_location: "file:///a", "https://b" {UNREADABLE}; {ADVICE}'),
+            id="only-remote-additional-schemas",
+        ),
+        pytest.param(
+            {"schema_location": "default", "additional_schema_locations": "https://b"},
+            (
+                "warning",
+                'schema_location: "https://b" cannot be read, since functions have neither a network nor files',
+            ),
+            id="remote-schemas-beside-those-installed",
+        ),
+    ],
+)
+def test_what_cannot_be_read(values: dict[str, Any], expected: tuple[str, str]) -> None:
+    output = run(kubeconform, VALID, config("ConfigMap", values))
+
+    assert messages(output) == [expected]
+    assert output.failed == (expected[0] == "error")
+
+
+def test_a_result_says_what_and_where() -> None:
+    result = run(kubeval, f"{VALID}---\n{WRONG.replace('name: a', 'name: b, namespace: n')}", None).results[0]
+
+    assert result.as_data() == {
+        "message": "Invalid type. Expected: [string,null], given: integer",
+        "severity": "error",
+        "resourceRef": {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "n", "name": "b"},
+        "field": {"path": "data.a"},
+        "file": {"path": "r.yaml", "index": 1},
+    }
+
+
+@pytest.mark.parametrize("function", [pytest.param(kubeconform, id="kubeconform"), pytest.param(kubeval, id="kubeval")])
+def test_nothing_is_changed(function: Function) -> None:
+    given = items(WRONG)
+
+    assert [item.document.text for item in run(function, WRONG, None).items] == [item.document.text for item in given]
+
+
+@pytest.fixture
+def without_schemas(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    def version(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", version)
+    schemas_version.cache_clear()
+    kubernetes_schemas.cache_clear()
+    yield
+    schemas_version.cache_clear()
+    kubernetes_schemas.cache_clear()
+
+
+@pytest.mark.usefixtures("without_schemas")
+def test_without_the_extra_the_function_fails_and_names_it() -> None:
+    output = run(kubeconform, VALID, None)
+
+    assert messages(output) == [
+        ("error", 'no schemas are installed: the extra "k8s-schemas" brings them, `reconciler[k8s-schemas]`')
+    ]
+    assert output.failed
+    assert installed() == "no schemas"
+
+
+@pytest.mark.parametrize("name", ["kubeconform:v0.1.1", "kubeval:v0.3", "kubeval:unstable", "kubeconform@sha256:1"])
+def test_what_they_validate_with_is_their_identity(name: str) -> None:
+    found = BUILTIN.find(FunctionSpec(image=f"ghcr.io/kptdev/krm-functions-catalog/{name}"))
+
+    assert found is not None
+    assert found.identity == installed() == schemas_version()
