@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from reconciler.krm.conflicts import ABSENT, Conflict
 from reconciler.krm.merge3.commented import with_commented_shapes
@@ -43,8 +44,8 @@ def merge3(
         if origin is not None and origin.text == local.text:
             return Merged(updated)
     shape = with_commented_shapes(shape, (local, origin, updated))
-    base = ABSENT if origin is None else origin.data
-    data, conflicts = merge_data(base, updated.data, local.data, shape, rules)
+    ours, base, theirs = (_data(side, rules) for side in (local, origin, updated))
+    data, conflicts = merge_data(base, theirs, ours, shape, rules)
     document = None if data is ABSENT else write_merged(local, origin, updated, data, shape, rules)
     return Merged(document, conflicts)
 
@@ -57,3 +58,9 @@ def _without_a_side(origin: Document | None, updated: Document | None, local: Do
     if same(origin.data, local.data):
         return Merged(None)
     return Merged(local, (Conflict("resource", "", origin.data, local.data, ABSENT, "local", "D3"),))
+
+
+def _data(document: Document | None, rules: MergeRules) -> Any:
+    if document is None:
+        return ABSENT
+    return document.data if rules.reads_aliases else document.data_without_aliases

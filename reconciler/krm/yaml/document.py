@@ -16,7 +16,7 @@ from reconciler.krm.yaml.error import YamlError
 from reconciler.krm.yaml.heads import Head, above_entry, find_heads
 from reconciler.krm.yaml.layout import Layout
 from reconciler.krm.yaml.limits import YamlLimits
-from reconciler.krm.yaml.nodes import MapNode, Node, SeqNode, is_merge
+from reconciler.krm.yaml.nodes import AliasNode, MapNode, Node, SeqNode, is_merge
 from reconciler.krm.yaml.rich import rewrite
 from reconciler.krm.yaml.same import same
 from reconciler.krm.yaml.splices import Declined, Splices
@@ -48,6 +48,11 @@ class Document:
     def data(self) -> Any:
         """The document as dict, list, str, int, float, bool and None."""
         return self.root.data
+
+    @property
+    def data_without_aliases(self) -> Any:
+        """The document as a reader sees it that drops every field whose value is an alias (kpt.md D12)."""
+        return _without_aliases(self.root) if "*" in self.text else self.data
 
     @cached_property
     def _layout(self) -> Layout:
@@ -154,6 +159,8 @@ class Document:
 
         `beside` is as of `comments`, None for none; `above` as of `heads`, () for none.
         """
+        if not beside and not above:
+            return self
         try:
             edited = self._commented(beside, above)
         except YamlError:
@@ -216,6 +223,13 @@ def _own(text: str) -> Document:
     if document is None:
         raise YamlError("YamlEdit", "the written document came out empty")
     return document
+
+
+def _without_aliases(node: Node) -> Any:
+    if isinstance(node, MapNode):
+        own = ((key, value) for key, value in node.entries() if not isinstance(value, AliasNode))
+        return {name: _without_aliases(value) for key, value in own if (name := key_name(key)) is not None}
+    return list(map(_without_aliases, node.children)) if isinstance(node, SeqNode) else node.data
 
 
 def _has_heads(document: Document, above: Mapping[Path, tuple[str, ...]]) -> bool:

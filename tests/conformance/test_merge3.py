@@ -1,0 +1,122 @@
+"""Upstream's own tables of the field merge, in the profile that reproduces upstream and in ours.
+
+In `compat` the list of rows that differ is short and each has its reason; in `safe` each that differs names the
+deviation of kpt.md 17 that says so. Both lists are exact.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.krm.merge3 import COMPAT, SAFE, MergeError, MergeRules, merge3
+from reconciler.krm.schema import builtin_shapes
+from reconciler.krm.shapes import UNKNOWN, Shape
+from reconciler.krm.yaml import Document, parse
+from reconciler.krm.yaml.same import same
+
+DATA = Path(__file__).resolve().parents[2] / "../shared/data/kpt/merge3.json"
+ROWS: list[dict[str, Any]] = json.loads(DATA.read_text()) if DATA.exists() else []
+NAMED = {f"{row['file'].removesuffix('_test.go')}-{number}": row for number, row in enumerate(ROWS)}
+EVERY = pytest.mark.parametrize("name", list(NAMED))
+
+# a comment that upstream changed without the value beside it: kpt's merge no longer copies it (kpt.md 7.5, 18)
+ONLY_OLD_KPT = {name for name, row in NAMED.items() if row["kyaml_only"]}
+
+D4, D5, D9, D13, D14 = "D4", "D5", "D9", "D13", "D14"
+SAFE_DIFFERS = {
+    "scalar: Change an updated field": (D13, "a comment that both sides changed is the local one's"),
+    "list: Add keep an omitted field": (D14, "the new key stands where upstream has it"),
+    "list: Explicitly clear a field": (D9, "upstream's null is a value"),
+    "map: Verify key style behavior": (D14, "the new key stands where upstream has it"),
+    "element: Add an element to an existing list": (D14, "a new element keeps the order of its keys"),
+    "element: Add a field to the element, element missing from dest": (D4, "no partial element comes back"),
+    "element: Remove an element -- empty containers": (D5, "the list holds an element that was edited here"),
+    "element: Remove an element -- missing list field": (D5, "the list holds an element that was edited here"),
+    "element: no infer merge keys merge using schema": (D14, "the new key stands where upstream has it"),
+    "element: no infer merge keys merge using explicit schema as line comment'": (D14, "as without a comment"),
+    "element: no infer merge keys merge using explicit schema as head comment'": (D14, "as without a comment"),
+    "element: no infer merge keys merge using explicit schema to parent field header'": (D14, "as without a comment"),
+    "element: Merge with name for same container-port": (D14, "a new element keeps the order of its keys"),
+}
+ONLY_TEXT = (D13, D14)
+
+pytestmark = pytest.mark.skipif(not ROWS, reason="the test data of other projects is not beside this project")
+
+
+def read(text: str | None) -> Document | None:
+    return next(iter(parse(text or "").documents), None)
+
+
+def shape_of(row: dict[str, Any]) -> Shape:
+    """Return the shape as upstream finds it: by the first side that says what it is."""
+    for side in ("local", "origin", "update"):
+        data = document.data if (document := read(row[side])) else {}
+        if isinstance(data, dict) and data.get("kind") and data.get("apiVersion"):
+            return builtin_shapes().of(data["apiVersion"], data["kind"])
+    return UNKNOWN
+
+
+def merged(row: dict[str, Any], rules: MergeRules) -> Document | None:
+    if row["infer"] and rules == COMPAT:
+        rules = replace(rules, demands_names=True)
+    origin, updated, local = (read(row[side]) for side in ("origin", "update", "local"))
+    return merge3(origin, updated, local, shape_of(row), rules).document
+
+
+def normal(text: str) -> list[str]:
+    """Return the lines as kpt writes them: none blank, one space before a comment."""
+    return [re.sub(r"(\S)\s+#", r"\1 #", line.rstrip()) for line in text.splitlines() if line.strip(" -")]
+
+
+def differs(row: dict[str, Any], rules: MergeRules) -> str:
+    """Return in what the merged document differs from upstream's: "data", "text" or "" for nothing."""
+    ours, theirs = merged(row, rules), read(row["expected"])
+    if ours is None or theirs is None:
+        return "" if ours is theirs else "data"
+    if not same(ours.data, theirs.data):
+        return "data"
+    return "" if normal(ours.text) == normal(theirs.text) else "text"
+
+
+@EVERY
+def test_as_kpt_does_it(name: str) -> None:
+    row = NAMED[name]
+    if row["expect_error"]:
+        with pytest.raises(MergeError):
+            merged(row, COMPAT)
+        return
+
+    assert differs(row, COMPAT) == ("text" if name in ONLY_OLD_KPT else "")
+
+
+@EVERY
+def test_safely(name: str) -> None:
+    row = NAMED[name]
+    if row["expect_error"]:
+        merged(row, SAFE)
+        return
+    table = row["file"].removesuffix("_test.go")
+    rule, reason = SAFE_DIFFERS.get(f"{table}: {row['description']}", ("", ""))
+
+    found = differs(row, SAFE)
+
+    assert found == ("" if not rule else "text" if rule in ONLY_TEXT else "data"), reason
+
+
+@EVERY
+@pytest.mark.parametrize("rules", [pytest.param(COMPAT, id="compat"), pytest.param(SAFE, id="safe")])
+def test_a_second_merge_is_silent(name: str, rules: MergeRules) -> None:
+    row = NAMED[name]
+    if row["expect_error"] and rules is COMPAT:
+        return
+    first = merged(row, rules)
+
+    second = merge3(read(row["update"]), read(row["update"]), first, shape_of(row), rules)
+
+    assert second.document is first or (second.document and first and second.document.text == first.text)
