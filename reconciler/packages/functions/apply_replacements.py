@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import re2
+
 from reconciler.packages.functions.function import (
     Config,
     FunctionContext,
@@ -16,12 +18,22 @@ from reconciler.packages.functions.function import (
     scalar_text,
 )
 from reconciler.packages.functions.label_query import LabelQueryError, matches_query
-from reconciler.packages.functions.replacement_path import PathError, Reference, find, parse_path
+from reconciler.packages.functions.replacement_path import (
+    Matching,
+    PathError,
+    Reference,
+    Segment,
+    find,
+    parse_path,
+)
 from reconciler.packages.functions.scalars import resolved
 from reconciler.packages.functions.scopes import scope_of
+from reconciler.packages.functions.structured_text import restructured, structured
 
-# later releases fail on missing target fields, name the default target field, and keep the target's type
+# from here on missing target fields are an error, the default target is the name, and targets keep their type
 _STRICT = (0, 1, 2)
+# from here on ids are patterns, a value needs no source, and paths lead on into text that holds JSON or YAML
+_PATTERNS = (0, 1, 3)
 _ID_FIELDS = ("group", "version", "kind", "name", "namespace")
 
 
@@ -34,11 +46,14 @@ class _Rules:
     """What differs between releases and profiles."""
 
     strict: bool
-    matching: str
+    patterns: bool
+    matching: Matching
     types: str
     """Whose type a replaced scalar has: `source` or `target`."""
     missing: str
     """What a missing target field is: `ignored`, a `warning` or an `error`."""
+    keeps_order: bool
+    """Whether JSON inside a text keeps the order of its keys, and YAML its last line."""
 
 
 class _Resources:
@@ -80,11 +95,12 @@ def apply_replacements(items: Sequence[Item], config: Config | None, context: Fu
 
 
 def _rules(context: FunctionContext) -> _Rules:
-    strict = context.version >= _STRICT
+    strict, patterns = context.version >= _STRICT, context.version >= _PATTERNS
     if context.profile == "safe":
-        return _Rules(strict, "exact", "target", "error" if strict else "warning")
-    kept = ("regex", "target", "error") if strict else ("exact", "source", "ignored")
-    return _Rules(strict, *kept)
+        return _Rules(strict, patterns, Matching(), "target", "error" if strict else "warning", keeps_order=True)
+    if strict:
+        return _Rules(strict, patterns, Matching(by_pattern=True), "target", "error", keeps_order=False)
+    return _Rules(strict, patterns, Matching(every=False), "source", "ignored", keeps_order=False)
 
 
 def _replacements(config: Config | None) -> list[Mapping[str, Any]]:
@@ -100,14 +116,25 @@ def _replacements(config: Config | None) -> list[Mapping[str, Any]]:
 
 
 def _replace(resources: _Resources, replacement: Mapping[str, Any], rules: _Rules) -> Iterator[Result]:
-    source, targets = replacement.get("source"), replacement.get("targets")
-    if not isinstance(source, Mapping) or not isinstance(targets, list) or not targets:
+    targets = replacement.get("targets")
+    if not isinstance(targets, list) or not targets:
         raise _ReplacementError("a replacement must have a source and at least one target")
-    value = _source_value(resources, source)
+    value = _value(resources, replacement, rules)
     for target in targets:
         if not isinstance(target, Mapping) or not isinstance(target.get("select"), Mapping):
             raise _ReplacementError("a target must select resources")
         yield from _write(resources, target, value, rules)
+
+
+def _value(resources: _Resources, replacement: Mapping[str, Any], rules: _Rules) -> Any:
+    source, given = replacement.get("source"), replacement.get("sourceValue") if rules.patterns else None
+    if given is not None and source is not None:
+        raise _ReplacementError("a replacement must have either a source or a sourceValue, not both")
+    if given is not None:
+        return scalar_text(given) or ""
+    if not isinstance(source, Mapping):
+        raise _ReplacementError("a replacement must have a source and at least one target")
+    return _source_value(resources, source)
 
 
 def _source_value(resources: _Resources, source: Mapping[str, Any]) -> Any:
@@ -140,18 +167,37 @@ def _part(value: Any, options: Mapping[str, Any], path: str) -> str:
 
 def _write(resources: _Resources, target: Mapping[str, Any], value: Any, rules: _Rules) -> Iterator[Result]:
     default = ["metadata.name"] if rules.strict else []
-    options = _options(target)
     for item in resources.items:
-        if not _is_target(resources.current(item), target):
+        if not _is_target(resources.current(item), target, rules):
             continue
         for path in target.get("fieldPaths") or default:
-            references = find(
-                resources.writable(item), parse_path(str(path)), create=bool(options.get("create")),
-                matching=rules.matching,
-            )  # fmt: skip
-            for reference in references:
-                reference.write(_new_value(reference, value, options, rules, str(path)))
-            yield from _missing(item, str(path), rules) if not references else ()
+            data, options = resources.writable(item), _options(target)
+            done = _write_fields(data, parse_path(str(path)), value, options, rules, str(path))
+            done = done or (rules.patterns and _write_in_text(data, str(path), value, options, rules))
+            yield from _missing(item, str(path), rules) if not done else ()
+
+
+def _write_fields(
+    data: Any, segments: tuple[Segment, ...], value: Any, options: Mapping[str, Any], rules: _Rules, path: str
+) -> bool:
+    """Set the fields that the segments of a path lead to, and tell whether there are any."""
+    references = find(data, segments, create=bool(options.get("create")), matching=rules.matching)
+    for reference in references:
+        reference.write(_new_value(reference, value, options, rules, path))
+    return bool(references)
+
+
+def _write_in_text(data: Any, path: str, value: Any, options: Mapping[str, Any], rules: _Rules) -> bool:
+    """Set the fields at a path that leads on into a text with JSON or YAML, and tell whether there are any."""
+    segments = parse_path(path)
+    for length in range(1, len(segments)):
+        for reference in find(data, segments[:length], matching=rules.matching):
+            text = reference.read()
+            inner = structured(text) if isinstance(text, str) else None
+            if inner is not None and _write_fields(inner, segments[length:], value, options, rules, path):
+                reference.write(restructured(str(text), inner, keeps_order=rules.keeps_order))
+                return True
+    return False
 
 
 def _missing(item: Item, path: str, rules: _Rules) -> Iterator[Result]:
@@ -186,25 +232,36 @@ def _joined(old: Any, text: str | None, options: Mapping[str, Any], path: str) -
     return delimiter.join(parts)
 
 
-def _is_target(item: Item, target: Mapping[str, Any]) -> bool:
+def _is_target(item: Item, target: Mapping[str, Any], rules: _Rules) -> bool:
     select = target["select"]
-    if not _has_id(item, select) or not _has_labels(item, select):
+    if not _has_id(item, select, by_pattern=rules.patterns) or not _has_labels(item, select):
         return False
     rejects = target.get("reject")
-    return not any(_rejects(item, entry) for entry in (rejects if isinstance(rejects, list) else []))
+    return not any(_rejects(item, entry, rules) for entry in (rejects if isinstance(rejects, list) else []))
 
 
-def _rejects(item: Item, entry: Any) -> bool:
+def _rejects(item: Item, entry: Any, rules: _Rules) -> bool:
     if not isinstance(entry, Mapping):
         return False
-    by_id = any(entry.get(name) for name in _ID_FIELDS) and _has_id(item, entry)
+    names_id = any(entry.get(name) for name in _ID_FIELDS)
+    by_id = names_id and _has_id(item, entry, by_pattern=rules.patterns)
     by_labels = bool(entry.get("labelSelector") or entry.get("annotationSelector")) and _has_labels(item, entry)
     return by_id or by_labels
 
 
-def _has_id(item: Item, wanted: Mapping[str, Any]) -> bool:
+def _has_id(item: Item, wanted: Mapping[str, Any], *, by_pattern: bool = False) -> bool:
     actual = (item.group, item.version, item.kind, item.name, item.namespace or _unset_namespace(item, wanted))
-    return all(wanted.get(name) in (None, "", value) for name, value in zip(_ID_FIELDS, actual, strict=True))
+    return all(
+        wanted.get(name) in (None, "", value) or (by_pattern and _matches(str(wanted[name]), value))
+        for name, value in zip(_ID_FIELDS, actual, strict=True)
+    )
+
+
+def _matches(pattern: str, value: str) -> bool:
+    try:
+        return re2.fullmatch(pattern, value) is not None
+    except re2.error as error:
+        raise _ReplacementError(f'"{pattern}" must be a regular expression: {error}') from error
 
 
 def _unset_namespace(item: Item, wanted: Mapping[str, Any]) -> str:

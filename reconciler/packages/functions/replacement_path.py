@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import re2
@@ -55,6 +56,17 @@ class Reference:
             self.holder[self.key] = value
 
 
+@dataclass(frozen=True)
+class Matching:
+    """How the elements of a list are chosen: by patterns that may match anywhere (D27), and whether more than one."""
+
+    by_pattern: bool = False
+    every: bool = True
+
+
+EXACT = Matching()
+
+
 def parse_path(text: str) -> tuple[Segment, ...]:
     """Return the segments of a path: dots separate, `\\.` is a dot, `[a.b/c]` one key, `[k=v]` chooses elements."""
     segments = tuple(_segment(part) for part in _parts(text))
@@ -63,11 +75,10 @@ def parse_path(text: str) -> tuple[Segment, ...]:
     return segments
 
 
-def find(root: Any, path: tuple[Segment, ...], *, create: bool = False, matching: str = "exact") -> list[Reference]:
+def find(root: Any, path: tuple[Segment, ...], *, create: bool = False, matching: Matching = EXACT) -> list[Reference]:
     """Return the places that a path leads to, in document order.
 
-    With `create` missing mappings and elements on the way are made, in `root`. `matching` "regex" takes the values
-    of `[k=v]` for regular expressions that may match anywhere, as upstream does (D27).
+    With `create` missing mappings and elements on the way are made, in `root`.
     """
     holders: list[Any] = [root]
     for segment, following in zip(path, (*path[1:], None), strict=True):
@@ -102,19 +113,20 @@ def _segment(part: str) -> Segment:
     return Name(part.replace("\\.", "."))
 
 
-def _step(holder: Any, segment: Segment, create: bool, matching: str) -> Iterator[Reference]:
+def _step(holder: Any, segment: Segment, create: bool, matching: Matching) -> Iterator[Reference]:
     if isinstance(holder, dict):
         if isinstance(segment, Name) and (create or segment.text in holder):
             yield Reference(holder, segment.text)
     elif isinstance(holder, list):
-        indices = list(_matched(holder, segment, matching) if isinstance(segment, Match) else _named(holder, segment))
+        found = _matched(holder, segment, matching) if isinstance(segment, Match) else _named(holder, segment, matching)
+        indices = list(found if matching.every else islice(found, 1))
         if not indices and create:
-            indices = list(_appended(holder, segment))
+            indices = list(_appended(holder, segment, matching))
         yield from (Reference(holder, index) for index in indices)
 
 
-def _named(holder: list[Any], segment: Name) -> Iterator[int]:
-    if segment.text == "*":
+def _named(holder: list[Any], segment: Name, matching: Matching) -> Iterator[int]:
+    if segment.text == "*" and matching.every:
         yield from range(len(holder))
     elif segment.text == "-" and holder:
         yield len(holder) - 1
@@ -122,7 +134,7 @@ def _named(holder: list[Any], segment: Name) -> Iterator[int]:
         yield int(segment.text)
 
 
-def _matched(holder: list[Any], segment: Match, matching: str) -> Iterator[int]:
+def _matched(holder: list[Any], segment: Match, matching: Matching) -> Iterator[int]:
     for index, element in enumerate(holder):
         value = element.get(segment.field) if segment.field and isinstance(element, dict) else element
         text = scalar_text(value)
@@ -130,8 +142,8 @@ def _matched(holder: list[Any], segment: Match, matching: str) -> Iterator[int]:
             yield index
 
 
-def _holds(text: str, segment: Match, matching: str) -> bool:
-    if matching == "exact":
+def _holds(text: str, segment: Match, matching: Matching) -> bool:
+    if not matching.by_pattern:
         return text == segment.value
     try:
         return re2.search(segment.value, text) is not None
@@ -139,11 +151,11 @@ def _holds(text: str, segment: Match, matching: str) -> bool:
         raise PathError(f'"{segment.value}" must be a regular expression: {error}') from error
 
 
-def _appended(holder: list[Any], segment: Segment) -> Iterator[int]:
+def _appended(holder: list[Any], segment: Segment, matching: Matching) -> Iterator[int]:
     if isinstance(segment, Match):
         holder.append({segment.field: segment.value} if segment.field else segment.value)
         yield len(holder) - 1
-    elif segment.text in ("-", str(len(holder))):
+    elif segment.text == "-" or (matching.every and segment.text == str(len(holder))):
         yield len(holder)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -41,7 +42,7 @@ spec:
   - name: app-2
     image: b
 """
-V1, V2 = (0, 1, 1), (0, 1, 2)
+V1, V2, V3 = (0, 1, 1), (0, 1, 2), (0, 1, 5)
 
 
 def replacing(source: dict[str, Any], target: dict[str, Any]) -> dict[str, Any]:
@@ -213,6 +214,96 @@ def test_element_matching(profile: Profile, expected: list[str]) -> None:
     output = run(apply_replacements, RESOURCES, replacing({}, target), profile, V2)
 
     assert [container["image"] for container in output.items[1].data["spec"]["containers"]] == expected
+
+
+@pytest.mark.parametrize(
+    ("version", "path", "expected"),
+    [
+        pytest.param(V1, "spec.containers.[name=app].image", ["source", "b"], id="old-exact"),
+        pytest.param(V1, "spec.containers.*.image", ["a", "b"], id="old-has-no-wildcard"),
+        pytest.param(V1, "spec.containers.0.image", ["source", "b"], id="old-index"),
+        pytest.param(V2, "spec.containers.[name=app].image", ["source", "source"], id="pattern"),
+        pytest.param(V2, "spec.containers.*.image", ["source", "source"], id="wildcard"),
+    ],
+)
+def test_elements_upstream(version: Version, path: str, expected: list[str]) -> None:
+    output = run(apply_replacements, RESOURCES, replacing({}, {"fieldPaths": [path]}), "compat", version)
+
+    assert [container["image"] for container in output.items[1].data["spec"]["containers"]] == expected
+
+
+def test_old_releases_copy_the_source_with_its_type() -> None:
+    target = {"fieldPaths": ["spec.replicas"]}
+    output = run(apply_replacements, RESOURCES, replacing({"fieldPath": "data.port"}, target), "compat", V1)
+
+    assert output.items[1].data["spec"]["replicas"] == "8080"
+
+
+@pytest.mark.parametrize(
+    ("version", "select", "expected"),
+    [
+        pytest.param(V2, {"name": "targ.*"}, "quoted", id="exact-ids"),
+        pytest.param(V3, {"name": "targ.*"}, "source", id="patterns"),
+        pytest.param(V3, {"name": "arg.*"}, "quoted", id="anchored"),
+        pytest.param(V3, {"kind": "Deploy.*", "name": "target"}, "source", id="kinds-too"),
+    ],
+)
+def test_ids(version: Version, select: dict[str, str], expected: str) -> None:
+    target = {"select": select, "fieldPaths": ["spec.text"]}
+    output = run(apply_replacements, RESOURCES, replacing({}, target), version=version)
+
+    assert output.items[1].data["spec"]["text"] == expected
+
+
+def test_rejected_by_a_pattern() -> None:
+    target = {"fieldPaths": ["spec.text"], "reject": [{"name": "t.*"}]}
+
+    assert (
+        run(apply_replacements, RESOURCES, replacing({}, target), version=V3).items[1].data["spec"]["text"] == "quoted"
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "entry", "expected"),
+    [
+        pytest.param(V3, {"sourceValue": "new"}, "new", id="a-value-of-its-own"),
+        pytest.param(V2, {"sourceValue": "new"}, "must have a source", id="older-releases"),
+        pytest.param(V3, {"sourceValue": "new", "source": {"kind": "ConfigMap"}}, "not both", id="both"),
+    ],
+)
+def test_source_value(version: Version, entry: dict[str, Any], expected: str) -> None:
+    targets = [{"select": {"kind": "Deployment"}, "fieldPaths": ["spec.text"]}]
+    wish = config("ApplyReplacements", {"replacements": [{**entry, "targets": targets}]})
+    output = run(apply_replacements, RESOURCES, wish, version=version)
+
+    assert expected in (messages(output)[0][1] if messages(output) else output.items[1].data["spec"]["text"])
+
+
+@pytest.mark.parametrize(
+    ("profile", "before", "after"),
+    [
+        pytest.param("safe", '{"b": {"c": 1}, "a": 2}', '{"b":{"c":"source"},"a":2}', id="json"),
+        pytest.param("compat", '{"b": {"c": "1"}, "a": 2}', '{"a":2,"b":{"c":"source"}}', id="json-upstream"),
+        pytest.param(
+            "safe", '{\n  "b": {"c": "1"}\n}', '{\n  "b": {\n    "c": "source"\n  }\n}', id="json-on-several-lines"
+        ),
+        pytest.param("safe", "b:\n  c: x # why\n", "b:\n  c: source # why\n", id="yaml"),
+        pytest.param("compat", "b:\n  c: x # why\n", "b:\n  c: source # why", id="yaml-upstream"),
+    ],
+)
+def test_text_with_structure(profile: Profile, before: str, after: str) -> None:
+    text = f"{RESOURCES}---\napiVersion: v1\nkind: Holder\nmetadata:\n  name: h\ndata:\n  a.txt: {json.dumps(before)}\n"
+    target = {"select": {"kind": "Holder"}, "fieldPaths": [r"data.a\.txt.b.c"]}
+    output = run(apply_replacements, text, replacing({}, target), profile, V3)
+
+    assert messages(output) == []
+    assert output.items[2].data["data"]["a.txt"] == after
+
+
+def test_text_without_structure() -> None:
+    output = run(apply_replacements, RESOURCES, replacing({}, {"fieldPaths": ["spec.text.b"]}), version=V3)
+
+    assert [severity for severity, _ in messages(output)] == ["error"]
 
 
 def test_old_releases_have_no_default_target() -> None:

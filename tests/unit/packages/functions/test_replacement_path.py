@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.packages.functions.replacement_path import Match, Name, PathError, find, parse_path
+from reconciler.packages.functions.replacement_path import Match, Matching, Name, PathError, find, parse_path
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,14 @@ def test_create(path: str, expected: dict[str, Any]) -> None:
 def test_regular_expressions_match_anywhere() -> None:
     data = {"l": [{"k": "app"}, {"k": "app-2"}]}
 
-    assert len(find(data, parse_path("l.[k=app].k"), matching="regex")) == 2
+    assert len(find(data, parse_path("l.[k=app].k"), matching=Matching(by_pattern=True))) == 2
     with pytest.raises(PathError):
-        find(data, parse_path("l.[k=(].k"), matching="regex")
+        find(data, parse_path("l.[k=(].k"), matching=Matching(by_pattern=True))
+
+
+def test_only_the_first_element() -> None:
+    data = {"l": [{"k": "a", "v": 1}, {"k": "a", "v": 2}]}
+    first = Matching(every=False)
+
+    assert [reference.read() for reference in find(data, parse_path("l.[k=a].v"), matching=first)] == [1]
+    assert find(data, parse_path("l.*.v"), matching=first) == []
