@@ -34,7 +34,7 @@ def crd_shapes(crd: Mapping[str, Any], metadata: Shape | None) -> Iterator[tuple
         return
     for name, schema in _versions(spec):
         shape = _Reading(patch_only=metadata is None).shape(schema)
-        yield (f"{group}/{name}", kind), _with_metadata(shape, metadata) if metadata else shape
+        yield (f"{group}/{name}", kind), _with_metadata(shape, schema, metadata) if metadata else shape
 
 
 def read_schema(schema: Any) -> Shape:
@@ -53,8 +53,9 @@ def _versions(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]
             yield name, schema
 
 
-def _with_metadata(shape: Shape, metadata: Shape) -> Shape:
-    return replace(shape, fields={**shape.fields, "metadata": metadata})
+def _with_metadata(shape: Shape, schema: Mapping[str, Any], metadata: Shape) -> Shape:
+    properties = {**_mapping(schema.get("properties")), "metadata": {}}
+    return replace(shape, fields=_Fields(properties, _Reading(depth=1), {"metadata": metadata}))
 
 
 @dataclass(frozen=True)

@@ -41,9 +41,10 @@ class Violation:
 class KubernetesSchemas:
     """The schemas of the newest Kubernetes that the installed package knows."""
 
-    strict: bool
-    definitions: Mapping[str, Any] = field(repr=False)
+    uri: str
+    registry: jsonschema_rs.Registry = field(repr=False)
     kinds: Mapping[Kind, str] = field(repr=False)
+    """Names of definitions below the URI."""
     _validators: dict[str, jsonschema_rs.Validator] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def violations(self, data: Mapping[str, Any]) -> tuple[Violation, ...] | None:
@@ -62,14 +63,9 @@ class KubernetesSchemas:
 
     def _validator(self, name: str) -> jsonschema_rs.Validator:
         if name not in self._validators:
-            validators = import_module("jsonschema_rs")
-            uri = self.definitions["$id"]
-            self._validators[name] = validators.Draft202012Validator(
-                {"$ref": f"{uri}#/$defs/{name}"},
-                registry=validators.Registry([(uri, self.definitions)]),
-                validate_formats=True,
-                offline=True,
-            )
+            schema = {"$ref": f"{self.uri}#/$defs/{name}"}
+            validator = import_module("jsonschema_rs").Draft202012Validator
+            self._validators[name] = validator(schema, registry=self.registry, validate_formats=True, offline=True)
         return self._validators[name]
 
 
@@ -82,7 +78,9 @@ def kubernetes_schemas(*, strict: bool) -> KubernetesSchemas | None:
     suffix = "-local-strict" if strict else "-local"
     newest = max((folder for folder in root.iterdir() if folder.name.endswith(suffix)), key=lambda f: _minor(f.name))
     definitions = json.loads(newest.joinpath("_definitions.json").read_bytes())
-    return KubernetesSchemas(strict, definitions, dict(_kinds(definitions["$defs"])))
+    uri = definitions["$id"]
+    registry = import_module("jsonschema_rs").Registry([(uri, definitions)])
+    return KubernetesSchemas(uri, registry, dict(_kinds(definitions["$defs"])))
 
 
 @cache

@@ -237,6 +237,16 @@ def test_a_schema_that_contains_itself_ends() -> None:
     assert shape.child("a").child("b").child("list").element.element.keys is None
 
 
+def test_definitions_are_not_read_before_a_merge() -> None:
+    class Unread(dict[str, Any]):
+        def get(self, *_: Any) -> Any:
+            raise AssertionError("the schema of a field was read")
+
+    shapes = builtin_shapes().with_crds(crd({"properties": {"spec": Unread()}}))
+
+    assert shapes.of("example.org/v1", "Gateway").child("metadata").child("finalizers").keys == ()
+
+
 def test_comparing_shapes_does_not_read_their_schemas() -> None:
     schema: dict[str, Any] = {"type": "object"}
     for _ in range(60):

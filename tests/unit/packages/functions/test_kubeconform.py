@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from importlib import metadata
 from typing import Any
 
 import pytest
 
-from reconciler.krm.schema.validation import kubernetes_schemas, schemas_version
+from reconciler.krm.schema.validation import schemas_version
+from reconciler.packages.functions import kubeconform as kubeconform_module
 from reconciler.packages.functions.function import Function, Output
 from reconciler.packages.functions.kubeconform import installed, kubeconform, kubeval
 from reconciler.packages.functions.registry import BUILTIN
@@ -298,21 +297,10 @@ def test_nothing_is_changed(function: Function) -> None:
     assert [item.document.text for item in run(function, WRONG, None).items] == [item.document.text for item in given]
 
 
-@pytest.fixture
-def without_schemas(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    def version(name: str) -> str:
-        raise metadata.PackageNotFoundError(name)
+def test_without_the_extra_the_function_fails_and_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kubeconform_module, "kubernetes_schemas", lambda *, strict: None)
+    monkeypatch.setattr(kubeconform_module, "schemas_version", lambda: "")
 
-    monkeypatch.setattr(metadata, "version", version)
-    schemas_version.cache_clear()
-    kubernetes_schemas.cache_clear()
-    yield
-    schemas_version.cache_clear()
-    kubernetes_schemas.cache_clear()
-
-
-@pytest.mark.usefixtures("without_schemas")
-def test_without_the_extra_the_function_fails_and_names_it() -> None:
     output = run(kubeconform, VALID, None)
 
     assert messages(output) == [
