@@ -95,6 +95,16 @@ class DraftSettings(_Group):
     """The names of draft branches."""
 
     branch: str = "drafts/{repository}"
+    config_branch: str = "drafts/config"
+
+    @field_validator("config_branch")
+    @classmethod
+    def _usable_for_config(cls, value: str) -> str:
+        if not value or "{" in value or "}" in value:
+            raise ValueError("must be the name of one branch, without placeholders")
+        if why := ref_name_fault(value):
+            raise ValueError(f"must be a branch name that Git accepts: {why}")
+        return value
 
     @field_validator("branch")
     @classmethod

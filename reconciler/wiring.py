@@ -5,13 +5,15 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from reconciler import __version__
 from reconciler.daemon.backoff import Backoff
+from reconciler.daemon.codes import URL_REFUSED
 from reconciler.daemon.config import ConfigSnapshot, FolderConfig, RepositoryConfig
+from reconciler.daemon.proposals import STATE_NAME, FolderProposals, Proposals, RepositoryProposals
 from reconciler.daemon.publishers import Folder, Keep, Push
 from reconciler.daemon.reconcile import ConfigSource, Tools
 from reconciler.daemon.remotes import Remotes
@@ -25,7 +27,7 @@ from reconciler.gitio.url import check_allowed, parse_url
 from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
-from reconciler.krm.yaml import YamlLimits
+from reconciler.krm.yaml import YamlFile, YamlLimits, parse
 from reconciler.packages.functions.registry import BUILTIN
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.planning.decide import Render
@@ -205,7 +207,28 @@ class _Builder:
         directory = self._settings.config.directory
         if isinstance(self._source, FolderSource):
             return FolderConfig(self._source.path, directory)
-        return RepositoryConfig(self.open_mirror(self._source.url.connect), self._settings.config.branch, directory)
+        names = (self._settings.config.branch, directory, self._settings.drafts.config_branch, self._state_prefix)
+        return RepositoryConfig(self._config_mirror, *names)
+
+    @cached_property
+    def _config_mirror(self) -> Mirror:
+        return self.open_mirror(self._source.url.connect)
+
+    @property
+    def _state_prefix(self) -> str:
+        return self._settings.state_ref.partition("{repository}")[0]
+
+    def _proposals(self) -> Proposals:
+        if isinstance(self._source, FolderSource):
+            return FolderProposals(self._read_file)
+        return RepositoryProposals(
+            self._config_mirror, self._source.url.connect, self._settings.config.branch,
+            self._settings.drafts.config_branch, self._settings.state_ref.format(repository=STATE_NAME),
+            self._settings.config.directory, self._read_file,
+        )  # fmt: skip
+
+    def _read_file(self, data: bytes) -> YamlFile:
+        return parse(data, self._limits)
 
     def folders(self) -> tuple[Path, ...]:
         """Folders whose changes are worth a pass: those of a local config."""
@@ -226,6 +249,7 @@ class _Builder:
             writer=_Writer,
             state_ref=self._settings.state_ref,
             draft_template=self._settings.drafts.branch,
+            proposals=self._proposals(),
             clock=self._clock,
             missing_is_empty=missing_is_empty,
             progress=progress or (lambda stage, done, total: None),
@@ -258,7 +282,7 @@ class _Builder:
             try:
                 urls[name] = resolve(one.url)
             except GitError as error:
-                refused.append(Finding("UrlRefused", f"Repository {one.key.name}: {error.message}", one.where))
+                refused.append(URL_REFUSED.finding(f"Repository {one.key.name}: {error.message}", one.where))
         usable = {name: one for name, one in repositories.items() if name in urls}
         return urls, usable, [*findings, *refused]
 
@@ -283,7 +307,7 @@ class _Builder:
             Limits(**self._settings.limits.cel.model_dump()), now,
         )  # fmt: skip
         result = variants_of(catalog, around)
-        return RoomResult(result.variants, result.stalled, result.statuses, (*findings, *result.findings), result.kept)
+        return replace(result, findings=(*findings, *result.findings))
 
     def _render(self, catalog: Catalog) -> Render:
         def one(variant: Variant, source: FileTree, earlier: Earlier | None) -> Rendered:

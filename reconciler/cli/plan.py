@@ -102,5 +102,6 @@ def _told(report: Report, output: str, diff_lines: int) -> str:
 
 
 def _status(report: Report) -> int:
-    differs = any(isinstance(outcome, Draft) for _, outcome in report.plan.outcomes())
+    drafts = any(isinstance(outcome, Draft) for _, outcome in report.plan.outcomes())
+    differs = drafts or report.plan.proposal.layout != "keep"
     return status_of(report.plan.all_findings()) or (DIFFERENCES if differs else 0)

@@ -39,17 +39,23 @@ class FolderConfig:
 
 
 class RepositoryConfig:
-    """A branch of a repository; `directory` narrows it to a part. Files are remembered by blob id."""
+    """A branch of a repository; `directory` narrows it to a part. Files are remembered by blob id.
 
-    def __init__(self, mirror: Mirror, branch: str, directory: str) -> None:
+    `proposals` is the branch that proposals to the config stand on; it is fetched along, with the states below
+    `state_prefix`.
+    """
+
+    def __init__(self, mirror: Mirror, branch: str, directory: str, proposals: str, state_prefix: str) -> None:
         self._mirror = mirror
         self._branch = branch
+        self._proposals = proposals
+        self._state_prefix = state_prefix
         self._directory = directory.strip("/")
         self._files: dict[BlobId, bytes] = {}
 
     def read(self) -> ConfigSnapshot:
         """Fetch, and return the files at the branch's head. Raises GitError."""
-        self._mirror.fetch("config", branches=(self._branch,))
+        self._mirror.fetch("destination", self._state_prefix, branches=(self._branch, self._proposals))
         head = self._mirror.refs().get(f"refs/heads/{self._branch}")
         if head is None:
             raise RepositoryMissingError(

@@ -6,7 +6,9 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from reconciler.daemon.config import ConfigSnapshot
 from reconciler.daemon.events import log
+from reconciler.daemon.proposals import Proposals
 from reconciler.daemon.publish import HEADS, Written, describe, push_all
 from reconciler.daemon.remotes import Remote, Remotes
 from reconciler.gitio.names import is_path
@@ -14,6 +16,7 @@ from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, PushUnit, Ref
 from reconciler.gitio.writer import Drop, NewCommit, Put
 from reconciler.planning.branches import End, Grow
 from reconciler.planning.fleet import FleetPlan
+from reconciler.planning.proposal import Proposal
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId
 
@@ -57,6 +60,10 @@ class Push:
             _tell(one, outcomes[one.name])
         self._refused |= {one.id: end for one in new if isinstance(end := outcomes[one.name], Refused)}
         return {**known, **outcomes}
+
+    def propose(self, proposals: Proposals, proposal: Proposal, snapshot: ConfigSnapshot) -> Outcome:
+        """Push what is proposed to the config."""
+        return proposals.push(proposal, snapshot)
 
     def finish(self, plan: FleetPlan, remotes: Remotes) -> None:
         """Commit and push what has changed of the status; a lost race is tried again on the new head."""
@@ -113,6 +120,10 @@ class Keep:
         """Return what a push would come to if nobody else writes."""
         return {one.name: Done() for one in written}
 
+    def propose(self, proposals: Proposals, proposal: Proposal, snapshot: ConfigSnapshot) -> Outcome:
+        """Leave the config alone: the plan shows what is proposed."""
+        return Done()
+
     def finish(self, plan: FleetPlan, remotes: Remotes) -> None:
         """Leave the status branch alone."""
 
@@ -136,6 +147,10 @@ class Folder:
         for one in written:
             _write_files(self._out / one.name, _whole(remote, one))
         return {one.name: Done() for one in written}
+
+    def propose(self, proposals: Proposals, proposal: Proposal, snapshot: ConfigSnapshot) -> Outcome:
+        """Leave the config alone: the findings say what is proposed."""
+        return Done()
 
     def finish(self, plan: FleetPlan, remotes: Remotes) -> None:
         """Write the status as the status branch would hold it."""

@@ -9,8 +9,16 @@ from functools import cached_property
 from itertools import islice
 from typing import Protocol
 
+from reconciler.daemon.codes import (
+    ENGINE_TOO_OLD,
+    PUSH_FAILED,
+    PUSH_REFUSED,
+    REPOSITORY_UNREACHABLE,
+    STATE_UNREADABLE,
+)
 from reconciler.daemon.config import ConfigSnapshot
 from reconciler.daemon.events import log
+from reconciler.daemon.proposals import Proposals, push_findings
 from reconciler.daemon.publish import Written, describe, proposed_ref, write_plans
 from reconciler.daemon.remotes import DestinationObjects, Remote, Remotes
 from reconciler.gitio.errors import GitError, ObjectMissingError, TooLargeError
@@ -26,6 +34,7 @@ from reconciler.planning.drafts import Writer
 from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.outcome import Blocked, Draft, Rendered, Unchanged
 from reconciler.planning.plan import Workshop, new_state, plan_destination
+from reconciler.planning.proposal import Proposal
 from reconciler.planning.standing import Heads
 from reconciler.planning.state import DestinationState, EngineTooOldError, StateUnreadableError
 from reconciler.rules.variant import Earlier, RoomResult, Upstream, Variant
@@ -34,6 +43,8 @@ from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
 
 MOST_TRIES = 5
+# how long a proposal to the config that did not get through rests, while nothing moves
+RETRY_SECONDS = 300
 HEADS = "refs/heads/"
 # destinations whose state is read in one go: their trees have to fit among those that a reader remembers
 _READ_AHEAD = 500
@@ -62,6 +73,10 @@ class Publisher(Protocol):
 
         Called for several remotes at once, each in a thread of its own.
         """
+        ...
+
+    def propose(self, proposals: Proposals, proposal: Proposal, snapshot: ConfigSnapshot) -> Outcome:
+        """Bring a proposal to the config there; return what became of it."""
         ...
 
     def finish(self, plan: FleetPlan, remotes: Remotes) -> None:
@@ -112,6 +127,7 @@ class Tools:
     writer: Callable[[str], Writer]
     state_ref: str
     draft_template: str
+    proposals: Proposals
     clock: Callable[[], float]
     missing_is_empty: bool = False
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None
@@ -122,6 +138,7 @@ class Report:
     """What a pass found and did: the plan, what became of each destination, and how much was rendered.
 
     `due` is when the same heads will ask for another pass: the first move that settles, in seconds since 1970.
+    `proposed` is what became of the proposal to the config; what it fails at holds up nobody else.
     """
 
     plan: FleetPlan
@@ -129,16 +146,20 @@ class Report:
     written: Mapping[str, Written] = field(default_factory=dict)
     renders: int = 0
     due: int | None = None
+    proposed: Outcome = field(default_factory=Done)
 
     @property
     def clean(self) -> bool:
         """Whether the world let everything be done; what is wrong with the config does not count."""
-        return not self._codes & {"RepositoryUnreachable", "PushFailed", "PushRefused"} and not self.waits
+        return (
+            not self._codes & {one.name for one in (REPOSITORY_UNREACHABLE, PUSH_FAILED, PUSH_REFUSED)}
+            and not self.waits
+        )
 
     @property
     def settled(self) -> bool:
         """Whether trying again over the same heads would change nothing: what a host refused, it refuses again."""
-        return "PushFailed" not in self._codes
+        return PUSH_FAILED.name not in self._codes and not isinstance(self.proposed, Lost)
 
     @property
     def waits(self) -> bool:
@@ -174,8 +195,8 @@ def gather(source: ConfigSource, remotes: Remotes, tools: Tools) -> Gathered:
 
 
 def heads(remotes: Remotes, tools: Tools) -> str:
-    """Return a digest of what a pass starts from besides the config: the refs of all remotes, and functions."""
-    return digest([remotes.digest(), tools.functions.digest()])
+    """Return a digest of what a pass starts from besides the config: refs of remotes, functions, proposals."""
+    return digest([remotes.digest(), tools.functions.digest(), tools.proposals.heads()])
 
 
 def reconcile(source: ConfigSource, remotes: Remotes, tools: Tools, publisher: Publisher) -> Report:
@@ -187,7 +208,9 @@ def validate(source: ConfigSource, remotes: Remotes, tools: Tools) -> tuple[Find
     """Return every finding about the config: files, objects, references; nothing is rendered."""
     found = gather(source, remotes, tools)
     room = tools.rooms(found.catalog, remotes, {}, found.now)
-    return FleetPlan(found.snapshot.id, 0, room, (), _catalog_findings(found.catalog)).all_findings()
+    proposal = _proposal(found, room, tools, ())
+    findings = (*_catalog_findings(found.catalog), *proposal.findings)
+    return FleetPlan(found.snapshot.id, 0, room, (), findings).all_findings()
 
 
 def _catalog_findings(catalog: Catalog) -> tuple[Finding, ...]:
@@ -218,27 +241,39 @@ def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publishe
         log.info("race_lost", destinations=[one.name for one in left])
         remotes.fetch((), {one.url for one in left})
     plans |= {one.plan.destination.key: _as_pushed(one.plan, outcomes[one.name]) for one in written.values()}
+    proposal = _proposal(found, room, tools, plans.values())
+    proposed = publisher.propose(tools.proposals, proposal, snapshot)
     fleet = FleetPlan(
         snapshot.id, desk.as_of(), room, tuple(plans[one.key] for one in destinations),
-        _catalog_findings(catalog),
-        not catalog.unreadable,
+        (*_catalog_findings(catalog), *proposal.findings, *push_findings(proposal, proposed)),
+        not catalog.unreadable, proposal,
     )  # fmt: skip
     publisher.finish(fleet, remotes)
-    return Report(fleet, outcomes, written, desk.renders, _due(room))
+    due = _due(room, found.now + RETRY_SECONDS if isinstance(proposed, Failed) else None)
+    return Report(fleet, outcomes, written, desk.renders, due, proposed)
 
 
-def _due(room: RoomResult) -> int | None:
-    return min((one.settling.until for one in room.variants if one.settling), default=None)
+def _proposal(found: Gathered, room: RoomResult, tools: Tools, plans: Iterable[DestinationPlan]) -> Proposal:
+    taken: dict[str, set[str]] = {}
+    for plan in plans:
+        drafts = {*plan.after.drafts, *(layout.branch for layout in plan.layouts)}
+        taken.setdefault(plan.destination.url, set()).update({plan.destination.branch}, drafts)
+    return tools.proposals.plan(room.pins, found.snapshot, not found.catalog.unreadable, taken)
+
+
+def _due(room: RoomResult, retry: int | None) -> int | None:
+    moves = (*(one.settling for one in room.variants), *(pin.settling for pin in room.pins))
+    return min([*(move.until for move in moves if move), *([] if retry is None else [retry])], default=None)
 
 
 def _as_pushed(plan: DestinationPlan, outcome: Outcome) -> DestinationPlan:
     """Return the plan as it came out: what could not be pushed is not drafted."""
     if isinstance(outcome, Done):
         return plan
-    code = "PushRefused" if isinstance(outcome, Refused) else "PushFailed"
+    code = PUSH_REFUSED if isinstance(outcome, Refused) else PUSH_FAILED
     message = f"Repository {plan.destination.name}: {describe(outcome)}"
-    finding = Finding(code, message, plan.destination.where)
-    condition = Condition("Ready", "False", code, message)
+    finding = code.finding(message, plan.destination.where)
+    condition = Condition("Ready", "False", code.name, message)
     outcomes = tuple(
         Blocked(one.variant, one.record, (VALID, condition), (finding,), one.seen) if isinstance(one, Draft) else one
         for one in plan.outcomes
@@ -436,17 +471,17 @@ def _read_state(destination: Destination, remote: Remote, state_ref: str) -> Des
     try:
         return remote.state(commit)
     except EngineTooOldError as error:
-        return Finding("EngineTooOld", f"Repository {destination.name}: {error}; left alone", destination.where)
+        return ENGINE_TOO_OLD.finding(f"Repository {destination.name}: {error}; left alone", destination.where)
     except StateUnreadableError as error:
         message = (
             f"Repository {destination.name}: {error}; left alone until the ref is mended, or deleted to be rebuilt"
         )
-        return Finding("StateUnreadable", message, destination.where)
+        return STATE_UNREADABLE.finding(message, destination.where)
 
 
 def _trouble(destination: Destination, error: GitError | None) -> Finding:
     why = f"{error.message} (next step: {error.next_step})" if error else "it was not fetched"
-    return Finding("RepositoryUnreachable", f"Repository {destination.name}: {why}", destination.where)
+    return REPOSITORY_UNREACHABLE.finding(f"Repository {destination.name}: {why}", destination.where)
 
 
 def _left_alone(destination: Destination, finding: Finding) -> DestinationPlan:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from reconciler.krm.findings import Finding
 from reconciler.planning.branches import Layout
 from reconciler.planning.destination import Destination
 from reconciler.planning.outcome import Blocked, Draft, Held, Outcome, Unchanged
+from reconciler.planning.proposal import Proposal
 from reconciler.planning.settling import settling_findings
 from reconciler.planning.standing import Heads
 from reconciler.planning.state import DestinationState
@@ -38,7 +39,7 @@ class FleetPlan:
 
     `config` is the commit id, or `tree:<id>` for a plain folder; `as_of` the latest committer date among the
     commits read, in seconds since 1970 (design 10.13). `complete` is False while a file of the config cannot be
-    read, so that nobody's absence is proved (design 10.5).
+    read, so that nobody's absence is proved (design 10.5). `proposal` is what the config itself is to say.
     """
 
     config: str
@@ -47,6 +48,7 @@ class FleetPlan:
     destinations: tuple[DestinationPlan, ...]
     findings: tuple[Finding, ...] = ()
     complete: bool = True
+    proposal: Proposal = field(default_factory=Proposal)
 
     def outcomes(self) -> Iterator[tuple[Destination, Outcome]]:
         """Yield every package's outcome with its destination."""

@@ -8,12 +8,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from reconciler.planning.fleet import FleetPlan
+from reconciler.planning.proposal import Proposal
 from reconciler.reporting.changes import Changes
 from reconciler.reporting.diffs import MAX_LINES, file_diffs
 from reconciler.reporting.fields import ABSENT, FieldChange
 from reconciler.reporting.findings import finding_lines, findings_data
 from reconciler.reporting.kptfile_changes import KptfileChange
 from reconciler.reporting.object_changes import ObjectChange
+from reconciler.reporting.proposal import edit_lines, proposal_data, proposal_diffs, proposal_title
 from reconciler.reporting.review import Review, ReviewedDraft, Trouble, review
 from reconciler.reporting.status_file import told
 from reconciler.reporting.values import count, one_line
@@ -34,6 +36,7 @@ def plan_text(plan: FleetPlan, max_diff_lines: int = MAX_LINES) -> str:
         _headline(seen),
         "\n".join(_trouble(trouble) for trouble in seen.troubles),
         "\n".join(finding_lines(seen.findings)),
+        _proposal_text(plan.proposal, max_diff_lines),
         *(_group_text(group, max_diff_lines) for group in seen.groups),
     ]
     return "\n\n".join(section.rstrip("\n") for section in sections if section) + "\n"
@@ -46,6 +49,7 @@ def plan_markdown(plan: FleetPlan, max_diff_lines: int = MAX_LINES) -> str:
         f"# {_headline(seen)}",
         _list("In the way", (_trouble(trouble) for trouble in seen.troubles)),
         _list("Findings", finding_lines(seen.findings)),
+        _proposal_markdown(plan.proposal, max_diff_lines),
         *(_group_markdown(group, max_diff_lines) for group in seen.groups),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
@@ -54,7 +58,7 @@ def plan_markdown(plan: FleetPlan, max_diff_lines: int = MAX_LINES) -> str:
 def plan_json(plan: FleetPlan, max_diff_lines: int = MAX_LINES) -> dict[str, Any]:
     """Return the plan as JSON data: `counts`, `drafts` (each names its group), `groups` with changes and diffs.
 
-    Values of Secrets are masked in it as everywhere.
+    `proposal` is what would be proposed to the config anew, or null. Values of Secrets are masked in it as everywhere.
     """
     seen = review(plan)
     return {
@@ -62,9 +66,26 @@ def plan_json(plan: FleetPlan, max_diff_lines: int = MAX_LINES) -> dict[str, Any
         "counts": seen.counts,
         "drafts": [_draft_data(one, index) for index, group in enumerate(seen.groups) for one in group],
         "groups": [_group_data(group, max_diff_lines) for group in seen.groups],
+        "proposal": proposal_data(plan.proposal, max_diff_lines),
         "troubles": [told(vars(trouble)) for trouble in seen.troubles],
         "findings": findings_data(seen.findings),
     }
+
+
+def _proposal_text(proposal: Proposal, max_diff_lines: int) -> str:
+    if proposal.layout == "keep":
+        return ""
+    lines = "\n".join([proposal_title(proposal), *(f"  {line}" for line in edit_lines(proposal))])
+    return "".join([lines, "\n", *(diff for _, diff in proposal_diffs(proposal, max_diff_lines))])
+
+
+def _proposal_markdown(proposal: Proposal, max_diff_lines: int) -> str:
+    if proposal.layout == "keep":
+        return ""
+    items = [f"- {_code(line)}" for line in edit_lines(proposal)]
+    return "\n".join(
+        [f"## {_code(proposal_title(proposal))}", "", *items, *_folded(proposal_diffs(proposal, max_diff_lines))]
+    )
 
 
 def _headline(seen: Review) -> str:
@@ -112,9 +133,12 @@ def _list(title: str, lines: Iterable[str]) -> str:
 
 def _group_markdown(group: Group, max_diff_lines: int) -> str:
     items = [f"- {_code(line)}" for line in _lines(group)]
-    diffs = "".join(diff for _, diff in _diffs(group[0], max_diff_lines))
-    folded = ["", "<details><summary>Diff</summary>", "", _fenced(diffs), "", "</details>"] if diffs else []
-    return "\n".join([f"## {_code(_title(group[0]))}", "", *items, *folded])
+    return "\n".join([f"## {_code(_title(group[0]))}", "", *items, *_folded(_diffs(group[0], max_diff_lines))])
+
+
+def _folded(diffs: Iterable[tuple[str, str]]) -> list[str]:
+    text = "".join(diff for _, diff in diffs)
+    return ["", "<details><summary>Diff</summary>", "", _fenced(text), "", "</details>"] if text else []
 
 
 def _code(text: str) -> str:

@@ -150,7 +150,7 @@ class _Interrupted:
     def __init__(self, push: Push, pending: list[Callable[[], object]]) -> None:
         self._push = push
         self._pending = pending
-        self.finish = push.finish
+        self.propose, self.finish = push.propose, push.finish
 
     @property
     def done(self) -> bool:
