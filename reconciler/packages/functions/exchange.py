@@ -92,8 +92,8 @@ def _entry(item: Item, data: Any) -> str:
 
 
 def _indented(text: str) -> str:
-    lines = text.split("\n")
-    return "\n".join(["-", *(f"  {line}" if line.strip() else line for line in lines)]).rstrip("\n") + "\n"
+    lines = text.removesuffix("\n").split("\n")
+    return "\n".join(["-", *(f"  {line}" if line.strip() else line for line in lines)]) + "\n"
 
 
 def _read(text: bytes, most_bytes: int) -> _Read | str:
@@ -107,16 +107,20 @@ def _read(text: bytes, most_bytes: int) -> _Read | str:
     return read
 
 
-def _read_json(text: bytes) -> _Read | None:
-    """Return a JSON document; None for what may still be YAML."""
+def _read_json(text: bytes) -> _Read | str | None:
+    """Return a JSON document, or what must not be in one; None for what may still be YAML."""
     if not text.lstrip().startswith(b"{"):
         return None
     try:
         data = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_without_duplicates)
         # half of a surrogate pair is no text that a file can hold
         json.dumps(data, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):
+    except json.JSONDecodeError:
         return None
+    except ValueError as error:
+        return str(error)
+    except RecursionError:
+        return "it must not be nested so deeply"
     return _Read(data, {})
 
 
@@ -127,7 +131,7 @@ def _refuse_constant(name: str) -> NoReturn:
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     data = dict(pairs)
     if len(data) < len(pairs):
-        raise ValueError("keys must be unique")
+        raise ValueError("the keys of a mapping must be unique")
     return data
 
 

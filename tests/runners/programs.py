@@ -1,0 +1,106 @@
+"""Programs for tests: functions and an engine that people could have written."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+from reconciler.daemon.backoff import Backoff
+from reconciler.packages.functions.function import FunctionContext, Output
+from reconciler.packages.functions.registry import BUILTIN, Found
+from reconciler.packages.kptfile import FunctionSpec
+from reconciler.runners.commands import Commands
+from reconciler.runners.containers import Containers
+from reconciler.runners.engine import Engine, EngineOptions, PullPolicy
+from reconciler.runners.functions import AllFunctions
+from reconciler.runners.process import Bounds
+from reconciler.runners.spoiled import SpoiledCalls
+from tests.unit.packages.builders import items
+
+PREFIX = "ghcr.io/kptdev/krm-functions-catalog"
+BOUNDS = Bounds(20, 512 * 1024 * 1024, 1_000_000)
+# an engine that runs no images: each is a Python program below FOLDER/images, named by its reference
+_ENGINE = """
+import hashlib, json, os, pathlib, subprocess, sys
+folder = pathlib.Path({folder!r})
+words = sys.argv[1:]
+with (folder / "calls").open("a") as calls:
+    calls.write(json.dumps(words) + "\\n")
+def image(reference):
+    return folder / "images" / reference.replace("/", "_")
+if (folder / "down").exists():
+    sys.exit("Cannot connect to the Docker daemon. Is it running?")
+if words[:2] == ["image", "inspect"]:
+    if not image(words[-1]).exists():
+        sys.exit("Error: No such image: " + words[-1])
+    print("sha256:" + hashlib.sha256(image(words[-1]).read_bytes()).hexdigest())
+elif words[0] == "pull":
+    there = folder / "registry" / words[-1].replace("/", "_")
+    if not there.exists():
+        sys.exit("manifest unknown")
+    image(words[-1]).write_bytes(there.read_bytes())
+elif words[0] == "run":
+    for one in (folder / "images").iterdir():
+        if "sha256:" + hashlib.sha256(one.read_bytes()).hexdigest() == words[-1]:
+            os.execv(sys.executable, [sys.executable, str(one)])
+    sys.exit(125)
+"""
+
+
+def program(path: Path, source: str, interpreter: str = sys.executable) -> Path:
+    """Write a program that can be started."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!{interpreter}\n{dedent(source)}")
+    path.chmod(0o755)
+    return path
+
+
+def editing(change: str) -> str:
+    """Return a function's source: `change` is done with `rl`, the resource list."""
+    return f"import sys, yaml\nrl = yaml.safe_load(sys.stdin)\n{dedent(change)}\nyaml.safe_dump(rl, sys.stdout)\n"
+
+
+def engine(folder: Path, name: str = "docker") -> Path:
+    """Write an engine and return the folder to put on the PATH."""
+    for one in ("images", "registry"):
+        (folder / one).mkdir(parents=True, exist_ok=True)
+    return program(folder / "bin" / name, _ENGINE.format(folder=str(folder))).parent
+
+
+def put_image(folder: Path, reference: str, source: str, place: str = "images") -> None:
+    """Put an image where the engine has its own, or into its registry."""
+    (folder / place / reference.replace("/", "_")).write_text(source)
+
+
+class Clock:
+    """Seconds that pass when told to."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def functions(
+    exec: tuple[str, ...] = (),  # noqa: A002  # the setting's name
+    containers: tuple[str, ...] = (),
+    pull: PullPolicy = "IfNotPresent",
+    bounds: Bounds = BOUNDS,
+    clock: Clock | None = None,
+) -> AllFunctions:
+    """Return all functions as wiring would build them; what failed rests 5 seconds of `clock`."""
+    spoiled = SpoiledCalls(Backoff(5, 60, clock or Clock()))
+    images = Containers(containers, PREFIX, Engine(EngineOptions("", pull), bounds), bounds, spoiled)
+    return AllFunctions(BUILTIN, Commands(exec, bounds, spoiled), images, PREFIX)
+
+
+def call(found: object, text: str, config: dict[str, object] | None = None) -> Output:
+    """Call what was found on the documents of a text."""
+    assert isinstance(found, Found), found
+    return found.function(items(text), config, FunctionContext())
+
+
+def command(path: Path, *arguments: str) -> FunctionSpec:
+    """Return the entry of a pipeline that runs a program."""
+    return FunctionSpec(exec=" ".join([str(path), *arguments]))

@@ -1,0 +1,188 @@
+"""Commands run where they are listed, with nothing of ours; what they do is told from what is done to them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reconciler.packages.functions.function import InterruptedFunctionError, Output
+from reconciler.packages.functions.registry import Found, Missing
+from reconciler.packages.kptfile import FunctionSpec
+from tests.runners.programs import BOUNDS, Clock, call, command, editing, functions, program
+from tests.unit.packages.builders import messages, shown
+
+ONE = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a # the name\ndata:\n  k: v # the value\n"
+
+
+def run(path: Path, source: str, *arguments: str, **fields: object) -> Output:
+    """Call a program on one resource."""
+    program(path / "fn", source)
+    bounds = replace(BOUNDS, **fields)  # type: ignore[arg-type]
+    return call(functions((f"{path}/*",), bounds=bounds).find(command(path / "fn", *arguments)), ONE)
+
+
+def test_a_command_edits_resources(tmp_path: Path) -> None:
+    output = run(tmp_path, editing("rl['items'][0]['data']['k'] = sys.argv[1]"), "'a b'")
+
+    assert not output.failed
+    assert shown(output.items) == ONE.replace("k: v", "k: a b")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "written", "runs"),
+    [
+        pytest.param("{}/fn", "{}/fn", True, id="itself"),
+        pytest.param("{}/*", "{}/fn -x", True, id="a-glob"),
+        pytest.param("{}/f?", "{}/fn", True, id="one-character"),
+        pytest.param("{}/gn", "{}/fn", False, id="another"),
+        pytest.param("{}/f", "{}/fn", False, id="the-beginning-is-not-enough"),
+        pytest.param("/*", "{}/fn", False, id="a-star-stays-in-its-folder"),
+        pytest.param("{}/*", "{}/sub/../fn", False, id="dots"),
+        pytest.param("{}/sub/*", "{}/sub/../fn", False, id="dots-that-leave-a-listed-folder"),
+        pytest.param("{}/*", "{}/./fn", False, id="a-dot"),
+        pytest.param("{}/*", "fn", False, id="no-path"),
+        pytest.param("{}/*", "/bin/sh -c {}/fn", False, id="as-an-argument"),
+    ],
+)
+def test_what_is_listed(tmp_path: Path, pattern: str, written: str, *, runs: bool) -> None:
+    program(tmp_path / "fn", editing(""))
+    (tmp_path / "sub").mkdir()
+
+    found = functions((pattern.format(tmp_path),)).find(FunctionSpec(exec=written.format(tmp_path)))
+
+    assert isinstance(found, Found) is runs
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        pytest.param(
+            "touch pwned", 'functions.exec must list the absolute path of its program, "touch"', id="unlisted"
+        ),
+        pytest.param("'open", "a command must be quoted as for a shell: No closing quotation", id="quotes"),
+        pytest.param("''", 'functions.exec must list the absolute path of its program, ""', id="nothing"),
+        pytest.param("{}/none", "{}/none must be a program that may be started", id="not-there"),
+        pytest.param("{}/plain", "{}/plain must be a program that may be started", id="not-executable"),
+    ],
+)
+def test_why_nothing_runs(tmp_path: Path, written: str, reason: str) -> None:
+    (tmp_path / "plain").write_text("x")
+
+    found = functions((f"{tmp_path}/*",)).find(FunctionSpec(exec=written.format(tmp_path)))
+
+    assert isinstance(found, Missing)
+    assert found.reason == reason.format(tmp_path)
+
+
+def test_a_command_sees_nothing_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET", "x")
+    told = "import json, os\nrl['results'] = [{'message': json.dumps([dict(os.environ), os.getcwd(), os.listdir()])}]"
+
+    ((_, message),) = messages(run(tmp_path, editing(told)))
+
+    environment, folder, files = eval(message)
+    assert environment == {
+        "PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC", "HOME": folder, "TMPDIR": folder,
+    }  # fmt: skip
+    assert files == []
+    assert not Path(folder).exists()
+
+
+def test_no_shell_reads_the_command(tmp_path: Path) -> None:
+    output = run(tmp_path, editing("rl['results'] = [{'message': ' '.join(sys.argv[1:])}]"), "'$(id)'", "';'", "x")
+
+    assert messages(output) == [("info", "$(id) ; x")]
+
+
+def test_results_of_a_failure_are_kept(tmp_path: Path) -> None:
+    output = run(tmp_path, editing("rl['results'] = [{'message': 'no', 'severity': 'error'}]") + "sys.exit(3)")
+
+    assert (output.failed, output.exit_code, messages(output)) == (True, 3, [("error", "no")])
+
+
+@pytest.mark.parametrize(
+    ("source", "fields", "error"),
+    [
+        pytest.param("import sys; sys.exit('no such thing')", {}, "exit code 1: no such thing", id="words"),
+        pytest.param("import os; os.kill(os.getpid(), 11)", {}, "exit code 139", id="a-crash"),
+        pytest.param("print('hello')", {}, "ResourceList of config.kubernetes.io/v1: it must be a mapping", id="prose"),
+        pytest.param("pass", {}, "it must be one document, not 0", id="nothing"),
+        pytest.param("print('kind: List\\napiVersion: v1')", {}, 'not "v1 List"', id="a-list"),
+        pytest.param(
+            "while True: print('x' * 10**6)", {}, "its output must not be larger than 1000000 bytes", id="a-flood"
+        ),
+        pytest.param("bytearray(300_000_000)", {"memory_bytes": 200_000_000}, "MemoryError", id="memory"),
+        pytest.param("open('f', 'wb').write(bytes(2_000_000))", {}, "File too large", id="a-large-file"),
+        pytest.param(
+            editing("rl['items'] = [rl['items'][0]]; rl['items'].append(rl['items'])"), {}, "alias", id="a-loop"
+        ),
+    ],
+)
+def test_what_is_the_functions_own_fault(tmp_path: Path, source: str, fields: dict[str, int], error: str) -> None:
+    output = run(tmp_path, source, **fields)
+
+    assert output.failed
+    assert error in output.error
+    assert shown(output.items) == ONE
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        pytest.param("import time; time.sleep(60)", "took longer than 0.5 seconds and was ended", id="time-out"),
+        pytest.param("import os; os.kill(os.getpid(), 9)", "was killed by SIGKILL", id="kill"),
+        pytest.param("import os; os.kill(os.getpid(), 15)", "was killed by SIGTERM", id="term"),
+    ],
+)
+def test_what_is_the_worlds_fault(tmp_path: Path, source: str, words: str) -> None:
+    with pytest.raises(InterruptedFunctionError, match=words):
+        run(tmp_path, source, seconds=0.5)
+
+
+def test_a_spoiled_call_rests_and_others_do_not(tmp_path: Path) -> None:
+    slow = program(tmp_path / "slow", "import time; time.sleep(60)")
+    quick = program(tmp_path / "quick", editing(""))
+    clock = Clock()
+    found = functions((f"{tmp_path}/*",), bounds=replace(BOUNDS, seconds=1), clock=clock)
+    told = []
+    for _ in range(2):
+        with pytest.raises(InterruptedFunctionError) as error:
+            call(found.find(command(slow)), ONE)
+        told.append(str(error.value))
+        program(slow, editing(""))
+
+    assert told[0] == told[1], "the second one was not made"
+    assert not call(found.find(command(quick)), ONE).failed
+    assert not call(found.find(command(slow)), ONE + "---\n" + ONE).failed, "another input is another call"
+    clock.now += 6
+    assert not call(found.find(command(slow)), ONE).failed
+
+
+def test_a_changed_program_is_another(tmp_path: Path) -> None:
+    path = program(tmp_path / "fn", editing(""))
+    found = functions((str(path),))
+    first = found.find(command(path, "--x"))
+    assert isinstance(first, Found)
+    name = f"function exec {path}%20--x"
+
+    assert found.identity(name) == first.identity
+    before = found.digest()
+    program(path, editing("# changed"))
+    assert found.digest() == before, "a pass looks once"
+    found.look_again()
+    assert found.digest() != before
+    assert found.identity(name) != first.identity
+    path.unlink()
+    found.look_again()
+    assert found.identity(name) == "absent"
+
+
+def test_nothing_asked_by_a_foreign_hand_runs(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    found = functions()
+
+    for name in ("function exec /bin/sh", "function", "function image", f"function exec {tmp_path}/pipe", ""):
+        assert found.identity(name) == "absent"

@@ -1,0 +1,260 @@
+"""Images run where they are listed, by an engine that is told to let them do nothing else.
+
+No engine runs here: a program in its place takes its arguments down and speaks the wire format. What a real one makes
+of these arguments is not tried.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reconciler.packages.functions.function import InterruptedFunctionError
+from reconciler.packages.functions.registry import Found, Missing
+from reconciler.packages.kptfile import FunctionSpec
+from reconciler.runners.containers import full_reference
+from reconciler.runners.engine import PullPolicy
+from tests.runners.programs import BOUNDS, PREFIX, call, editing, engine, functions, put_image
+from tests.unit.packages.builders import messages, shown
+
+ONE = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a # the name\ndata:\n  k: v # the value\n"
+IMAGE = "example.com/fns/edit:v1"
+EDIT = editing("rl['items'][0]['data']['k'] = 'edited'")
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with an engine that has no images."""
+    monkeypatch.setenv("PATH", str(engine(tmp_path)))
+    return tmp_path
+
+
+def calls(machine: Path) -> list[list[str]]:
+    """Return what the engine was told to do."""
+    return [json.loads(line) for line in (machine / "calls").read_text().splitlines()]
+
+
+def test_an_image_edits_resources(machine: Path) -> None:
+    put_image(machine, IMAGE, EDIT)
+
+    output = call(functions(containers=(IMAGE,)).find(FunctionSpec(image=IMAGE)), ONE)
+
+    assert shown(output.items) == ONE.replace("k: v", "k: edited")
+
+
+def test_what_a_container_may(machine: Path) -> None:
+    put_image(machine, IMAGE, EDIT)
+    call(functions(containers=(IMAGE,)).find(FunctionSpec(image=IMAGE)), ONE)
+
+    inspect, run = calls(machine)
+    name = run.index("--name")
+    assert inspect == ["image", "inspect", "--format", "{{.Id}}", IMAGE]
+    assert run[name + 1].startswith("reconciler-")
+    assert run[name + 2 :][0].startswith("sha256:"), "what was looked at is what runs"
+    assert " ".join(run[:name]) == (
+        "run --rm -i --pull never --network none --user nobody --security-opt no-new-privileges --cap-drop ALL"
+        " --read-only --tmpfs /tmp --memory 536870912b --memory-swap 536870912b --pids-limit 256"
+    )
+
+
+@pytest.mark.parametrize(
+    ("pull", "places", "done"),
+    [
+        pytest.param("IfNotPresent", ["images"], "inspect", id="it-is-here"),
+        pytest.param("IfNotPresent", ["registry"], "inspect pull inspect", id="it-is-there"),
+        pytest.param("Always", ["images", "registry"], "pull inspect", id="always"),
+        pytest.param("Never", ["images"], "inspect", id="never"),
+    ],
+)
+def test_pulling(machine: Path, pull: PullPolicy, places: list[str], done: str) -> None:
+    for place in places:
+        put_image(machine, IMAGE, EDIT, place)
+    found = functions(containers=(IMAGE,), pull=pull)
+
+    found.find(FunctionSpec(image=IMAGE))
+    found.find(FunctionSpec(image=IMAGE))
+
+    assert " ".join("pull" if "pull" in one else one[1] for one in calls(machine)) == done
+
+
+@pytest.mark.parametrize(
+    ("pull", "places", "words"),
+    [
+        pytest.param("IfNotPresent", [], "failed: manifest unknown", id="it-is-nowhere"),
+        pytest.param("Always", ["images"], "failed: manifest unknown", id="always-and-it-is-gone"),
+        pytest.param("Never", ["registry"], "functions.pull is Never", id="never-and-it-is-not-here"),
+    ],
+)
+def test_an_image_that_cannot_be_had(machine: Path, pull: PullPolicy, places: list[str], words: str) -> None:
+    for place in places:
+        put_image(machine, IMAGE, EDIT, place)
+
+    with pytest.raises(InterruptedFunctionError, match=words):
+        functions(containers=(IMAGE,), pull=pull).find(FunctionSpec(image=IMAGE))
+
+
+@pytest.mark.parametrize(
+    ("spec", "reference"),
+    [
+        pytest.param({"image": "set-labels"}, f"{PREFIX}/set-labels:latest", id="bare"),
+        pytest.param({"image": "set-labels:v1"}, f"{PREFIX}/set-labels:v1", id="with-a-tag"),
+        pytest.param({"image": "a.b:5000/x"}, "a.b:5000/x:latest", id="a-port-is-no-tag"),
+        pytest.param({"image": "a/x:v1", "tag": "v2"}, "a/x:v2", id="the-field-overrules"),
+        pytest.param({"image": "a/x@sha256:" + "0" * 64}, "a/x@sha256:" + "0" * 64, id="a-digest"),
+        pytest.param({"image": "a/x@sha256:" + "0" * 64, "tag": "v2"}, "a/x:v2", id="the-field-overrules-a-digest"),
+        pytest.param({"image": "a/x", "tag": "~1.2"}, None, id="a-range"),
+        pytest.param({"image": "a/x", "tag": "v1 --privileged"}, None, id="more-than-a-tag"),
+    ],
+)
+def test_full_references(spec: dict[str, str], reference: str | None) -> None:
+    assert full_reference(FunctionSpec(**spec), PREFIX) == reference
+
+
+@pytest.mark.parametrize(
+    ("patterns", "spec", "reason"),
+    [
+        pytest.param((), {"image": "a/x:v1"}, "functions.containers must list a/x:v1", id="nothing-listed"),
+        pytest.param(("a/x:v2",), {"image": "a/x:v1"}, "functions.containers must list a/x:v1", id="another-tag"),
+        pytest.param(("a/x",), {"image": "a/x"}, "functions.containers must list a/x:latest", id="no-tag-is-latest"),
+        pytest.param(("a/*",), {"image": "a/x", "tag": ">=1"}, "must be a tag of the image", id="a-range"),
+        pytest.param(("a/x:*",), {"image": "a/x:v1"}, "", id="any-tag"),
+        pytest.param((f"{PREFIX}/*",), {"image": "render"}, "", id="the-prefix"),
+    ],
+)
+def test_what_is_listed(machine: Path, patterns: tuple[str, ...], spec: dict[str, str], reason: str) -> None:
+    for image in ("a/x:v1", f"{PREFIX}/render:latest"):
+        put_image(machine, image, EDIT)
+
+    found = functions(containers=patterns).find(FunctionSpec(**spec))
+
+    assert reason in found.reason if isinstance(found, Missing) else not reason
+
+
+@pytest.mark.parametrize(
+    ("image", "source", "theirs"),
+    [
+        pytest.param("set-labels:v0.2", EDIT, False, id="of-the-catalog"),
+        pytest.param("gcr.io/kpt-fn/set-labels:v0.2", EDIT, False, id="of-the-catalog's-old-place"),
+        pytest.param("example.com/set-labels:v0.2", EDIT, True, id="somebody's-own"),
+        pytest.param("set-labels:v9.9", EDIT, True, id="a-version-we-would-have-to-guess"),
+    ],
+)
+def test_ours_or_theirs(machine: Path, image: str, source: str, *, theirs: bool) -> None:
+    put_image(machine, image if "/" in image else f"{PREFIX}/{image}", source)
+
+    found, unlisted = functions(containers=("*",)), functions()
+
+    spec = FunctionSpec(image=image)
+    one, other = found.find(spec), unlisted.find(spec)
+    assert isinstance(one, Found)
+    assert bool(one.identity) is theirs
+    assert isinstance(other, Found)
+    assert not other.identity
+
+
+@pytest.mark.parametrize(
+    ("source", "error"),
+    [
+        pytest.param("import sys; sys.exit(7)", "it ended with exit code 7", id="fails"),
+        pytest.param("import sys; sys.exit(127)", "it ended with exit code 127", id="no-such-entry-point"),
+        pytest.param("import sys; sys.exit(139)", "it ended with exit code 139", id="crashes"),
+        pytest.param("while True: print('x' * 10**6)", "its output must not be larger", id="floods"),
+    ],
+)
+def test_what_is_the_functions_own_fault(machine: Path, source: str, error: str) -> None:
+    put_image(machine, IMAGE, source)
+
+    output = call(functions(containers=(IMAGE,)).find(FunctionSpec(image=IMAGE)), ONE)
+
+    assert output.failed
+    assert error in output.error
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        pytest.param("import time; time.sleep(60)", "took longer than 0.5 seconds", id="time-out"),
+        pytest.param("import sys; sys.exit(137)", "was killed", id="kill"),
+        pytest.param(
+            "import sys; sys.stderr.write('no space'); sys.exit(125)", "could not run .* no space", id="engine"
+        ),
+    ],
+)
+def test_what_is_the_worlds_fault(machine: Path, source: str, words: str) -> None:
+    put_image(machine, IMAGE, source)
+
+    with pytest.raises(InterruptedFunctionError, match=words):
+        call(functions(containers=(IMAGE,), bounds=replace(BOUNDS, seconds=0.5)).find(FunctionSpec(image=IMAGE)), ONE)
+
+
+def test_a_container_ends_with_a_call_that_took_too_long(machine: Path) -> None:
+    put_image(machine, IMAGE, "import time; time.sleep(60)")
+
+    with pytest.raises(InterruptedFunctionError):
+        call(functions(containers=(IMAGE,), bounds=replace(BOUNDS, seconds=1)).find(FunctionSpec(image=IMAGE)), ONE)
+
+    assert_removed(machine)
+
+
+def test_a_container_ends_with_a_call_that_said_too_much(machine: Path) -> None:
+    put_image(machine, IMAGE, "while True: print('x' * 10**6)")
+
+    assert call(functions(containers=(IMAGE,)).find(FunctionSpec(image=IMAGE)), ONE).failed
+
+    assert_removed(machine)
+
+
+def assert_removed(machine: Path) -> None:
+    """The engine was told to remove the container that it had been told to run."""
+    _, run, remove = calls(machine)
+    assert remove == ["rm", "--force", run[run.index("--name") + 1]]
+
+
+def test_an_engine_that_is_down_changes_nothing(machine: Path) -> None:
+    put_image(machine, IMAGE, EDIT)
+    found = functions(containers=(IMAGE,))
+    assert isinstance(found.find(FunctionSpec(image=IMAGE)), Found)
+    (machine / "down").touch()
+    found.look_again()
+
+    assert found.identity(f"function image {IMAGE}") == "", "it cannot be told"
+    with pytest.raises(InterruptedFunctionError, match="Cannot connect to the Docker daemon"):
+        found.find(FunctionSpec(image=IMAGE))
+
+
+def test_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(InterruptedFunctionError, match="needs podman or docker or nerdctl on the PATH"):
+        functions(containers=(IMAGE,)).find(FunctionSpec(image=IMAGE))
+
+
+def test_podman_comes_first_and_keeps_its_proxies_to_itself(machine: Path) -> None:
+    engine(machine, "podman")
+    put_image(machine, IMAGE, EDIT)
+
+    call(functions(containers=(IMAGE,)).find(FunctionSpec(image=IMAGE)), ONE)
+
+    assert "--http-proxy=false" in calls(machine)[-1]
+
+
+def test_a_moved_tag_is_another_image(machine: Path) -> None:
+    put_image(machine, IMAGE, EDIT)
+    found, name = functions(containers=(IMAGE,)), f"function image {IMAGE}"
+    first = found.identity(name)
+    put_image(machine, IMAGE, EDIT + "# changed")
+
+    assert found.identity(name) == first, "a pass looks once"
+    found.look_again()
+    assert found.identity(name) not in (first, "", "absent")
+
+
+def test_results_are_those_of_the_function(machine: Path) -> None:
+    put_image(machine, IMAGE, editing("rl['results'] = {'items': [{'message': 'm', 'severity': 'warning'}]}"))
+
+    output = call(functions(containers=(IMAGE,)).find(FunctionSpec(image=IMAGE)), ONE)
+
+    assert messages(output) == [("warning", "m")]

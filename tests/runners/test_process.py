@@ -1,0 +1,113 @@
+"""A process is fed, bounded, and gone at the end with all that it started."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from reconciler.runners.process import Bounds, Ended, Start, TookTooLongError, run_process
+
+MEGABYTE = 1_000_000
+
+
+def run(source: str, stdin: bytes = b"", seconds: float = 20, output_bytes: int = 3 * MEGABYTE) -> Ended:
+    return run_process(Start([sys.executable, "-c", source]), stdin, Bounds(seconds, 0, output_bytes))
+
+
+def test_what_it_reads_and_writes() -> None:
+    text = b"x" * (2 * MEGABYTE)
+
+    ended = run("import sys; sys.stdout.write(sys.stdin.read()); sys.stderr.write('words'); sys.exit(3)", text)
+
+    assert ended == Ended(3, text, "words")
+
+
+def test_one_that_does_not_listen() -> None:
+    assert run("print(1)", b"x" * MEGABYTE).output == b"1\n"
+
+
+def test_words_are_bounded() -> None:
+    ended = run("import sys; sys.stderr.write('x' * 10**7); print(1)")
+
+    assert (ended.output, len(ended.words)) == (b"1\n", 16_384)
+
+
+def test_a_flood_is_ended() -> None:
+    ended = run("while True: print('x' * 100_000)", output_bytes=MEGABYTE)
+
+    assert ended.too_large
+    assert len(ended.output) < 2 * MEGABYTE
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param("import time; time.sleep(60)", id="asleep"),
+        pytest.param("while True: pass", id="busy"),
+        pytest.param("import os, time; os.close(1); os.close(2); time.sleep(60)", id="silent-for-good"),
+        pytest.param("import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(60)", id="deaf"),
+    ],
+)
+def test_one_that_takes_too_long(source: str) -> None:
+    with pytest.raises(TookTooLongError):
+        run(source, seconds=0.5)
+
+
+@pytest.mark.parametrize(
+    "ending", [pytest.param("", id="one-that-ends"), pytest.param("time.sleep(60)", id="one-that-takes-too-long")]
+)
+def test_its_children_end_with_it(tmp_path: Path, ending: str) -> None:
+    note = tmp_path / "child"
+    source = f"""
+import os, time
+child = os.fork()
+if child == 0:
+    time.sleep(60)
+open({str(note)!r}, "w").write(str(child))
+{ending}
+"""
+    if ending:
+        with pytest.raises(TookTooLongError):
+            run(source, seconds=1)
+    else:
+        run(source)
+
+    assert is_gone(int(note.read_text()))
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended; one that nobody waits for counts as ended."""
+    for _ in range(100):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_a_child_that_left_its_group_does_not_hold_us_up() -> None:
+    began = time.monotonic()
+
+    ended = run("import os, time\nif os.fork() == 0:\n    os.setsid(); time.sleep(10)\nelse:\n    print(1)")
+
+    assert ended.output == b"1\n"
+    assert time.monotonic() - began < 5
+
+
+def test_a_signal_is_told() -> None:
+    assert run("import os; os.kill(os.getpid(), 9)").code == -9
+
+
+def test_a_program_that_is_not_there() -> None:
+    before = len([*Path("/proc/self/fd").iterdir()])
+
+    with pytest.raises(FileNotFoundError):
+        run_process(Start(["/nonexistent"]), b"", Bounds(1, 0, 1))
+
+    assert len([*Path("/proc/self/fd").iterdir()]) == before

@@ -1,0 +1,241 @@
+"""What a function outside this process reads, and what its answer comes to."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.krm.yaml import parse
+from reconciler.packages.functions.exchange import Answer, read_answer, request_text
+from reconciler.packages.functions.wire import resource_list
+from tests.unit.packages.builders import config, items, messages, shown
+
+MOST = 1_000_000
+COMMENTED = """\
+# top
+apiVersion: v1
+kind: ConfigMap # kind
+metadata:
+    name: a
+# between
+data:
+    k: "v" # the value
+    list: # the list
+      - one # first
+      - two
+"""
+
+
+def answer(text: str, reply: str, code: int = 0, log: str = "") -> Any:
+    return read_answer(items(text), Answer(code, reply.encode(), log), MOST)
+
+
+def echoed(text: str, old: str = "", new: str = "") -> str:
+    """Return the documents of a text after a function that only replaced text."""
+    given = items(text)
+    output = read_answer(given, Answer(0, request_text(given, None).replace(old, new).encode()), MOST)
+    assert not output.failed, output.error
+    return shown(output.items)
+
+
+def test_what_a_function_reads() -> None:
+    text = request_text(items(COMMENTED), config("ConfigMap", {"a": "b"}))
+
+    assert yaml.safe_load(text) == resource_list(items(COMMENTED), config("ConfigMap", {"a": "b"}))
+    assert text == (
+        "apiVersion: config.kubernetes.io/v1\n"
+        "kind: ResourceList\n"
+        "items:\n"
+        "-\n"
+        "  # top\n"
+        "  apiVersion: v1\n"
+        "  kind: ConfigMap # kind\n"
+        "  metadata:\n"
+        "      name: a\n"
+        "      annotations:\n"
+        "          internal.config.kubernetes.io/path: r.yaml\n"
+        "          config.kubernetes.io/path: r.yaml\n"
+        '          internal.config.kubernetes.io/index: "0"\n'
+        '          config.kubernetes.io/index: "0"\n'
+        '          internal.config.kubernetes.io/kpt-resource-id: "0"\n'
+        '          internal.config.kubernetes.io/id: "0"\n'
+        '          config.k8s.io/id: "0"\n'
+        "  # between\n"
+        "  data:\n"
+        '      k: "v" # the value\n'
+        "      list: # the list\n"
+        "        - one # first\n"
+        "        - two\n"
+        "functionConfig:\n"
+        "  apiVersion: v1\n"
+        "  kind: ConfigMap\n"
+        "  metadata:\n"
+        "    name: function-input\n"
+        "  data:\n"
+        "    a: b\n"
+    )
+
+
+def test_nothing_to_read() -> None:
+    assert yaml.safe_load(request_text([], None)) == {
+        "apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": [], "functionConfig": {},
+    }  # fmt: skip
+
+
+ONE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(COMMENTED, id="comments"),
+        pytest.param(ONE + "  k: |\n    a\n\n     b\n  l: >-\n    x\n    y\n", id="block-scalars"),
+        pytest.param(ONE + "  k: |+\n    a\n\n", id="kept-line-ends"),
+        pytest.param(ONE + '  k: "a\n    b"\n  l: c\n    d\n', id="scalars-of-many-lines"),
+        pytest.param("%YAML 1.1\n---\n" + ONE + "  k: v\n", id="directives"),
+        pytest.param("--- # first\n" + ONE + "  k: v\n---\n" + ONE + "  k: w\n", id="two-documents"),
+        pytest.param(ONE + "  k: &a v\n  l: *a\n", id="anchors"),
+        pytest.param(ONE.replace("\n", "\r\n") + "  k: v\r\n", id="line-ends-of-windows"),
+        pytest.param('{apiVersion: v1, kind: A, metadata: {name: a},\n "k": [1,\n 2]}\n', id="flow"),
+        pytest.param(ONE + "  k: v", id="no-line-end"),
+        pytest.param(ONE + '  k: "a\u2028    b"\n', id="line-ends-that-only-yaml-knows"),
+        pytest.param("metadata: 1\n", id="no-resource"),
+    ],
+)
+def test_a_function_that_changes_nothing(text: str) -> None:
+    given = items(text)
+    wire = request_text(given, None)
+
+    assert parse(wire).documents[0].data == resource_list(given, None)
+    output = read_answer(given, Answer(0, wire.encode()), MOST)
+    assert [one.document for one in output.items] == [one.base for one in given]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param('k: "v"', "k: w", COMMENTED.replace('"v"', '"w"'), id="a-value-keeps-its-quotes-and-comment"),
+        pytest.param(" # the value", "", COMMENTED, id="a-dropped-comment-is-still-there"),
+        pytest.param("# the value", "# set", COMMENTED.replace("# the value", "# set"), id="a-changed-comment"),
+        pytest.param("- two", "- two # new", COMMENTED.replace("- two", "- two # new"), id="a-new-comment"),
+        pytest.param(
+            "- one # first\n        - two", "- zero\n        - one\n        - two",
+            COMMENTED.replace("      - one", "      - zero\n      - one"), id="a-comment-stays-with-its-element",
+        ),
+        pytest.param("name: a", "name: b # renamed", COMMENTED.replace("name: a", "name: b # renamed"), id="a-name"),
+    ],
+)  # fmt: skip
+def test_comments(old: str, new: str, expected: str) -> None:
+    assert echoed(COMMENTED, old, new) == expected
+
+
+def test_a_comment_never_ends_up_on_another_resource() -> None:
+    text = ONE + "  k: v # mine\n---\n" + ONE.replace("name: a", "name: b") + "  k: v\n"
+
+    reply = yaml.safe_load(request_text(items(text), None))
+    reply["items"].reverse()
+
+    assert shown(answer(text, yaml.safe_dump(reply)).items).count("# mine") == 1
+    assert answer(text, yaml.safe_dump(reply)).items[1].document.text == items(text)[0].document.text
+
+
+def test_new_items_bring_their_comments() -> None:
+    entry = "".join(f"  {line}\n" for line in f"{ONE}  k: v # x".splitlines())
+    reply = request_text([], None).replace("items: []\n", f"items:\n-\n{entry}")
+
+    (item,) = answer("", reply).items
+
+    assert (item.id, item.path, item.index) == (None, "", -1)
+    assert "  k: v # x\n" in item.document.text
+
+
+def resource_list_of(*entries: Any, **more: Any) -> str:
+    return json.dumps({"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": [*entries], **more})
+
+
+def list_with(items: str) -> str:
+    return resource_list_of().replace("[]", items)
+
+
+@pytest.mark.parametrize(
+    ("reply", "error"),
+    [
+        pytest.param("", "it must be one document, not 0", id="nothing"),
+        pytest.param("panic: no", 'not "None None"', id="prose"),
+        pytest.param("- 1", "it must be a mapping, not list", id="a-list"),
+        pytest.param("a: [", "this is not YAML", id="broken"),
+        pytest.param(resource_list_of() + "\n---\n" + resource_list_of(), "one document, not 2", id="two"),
+        pytest.param('{"kind": "ResourceList", "items": []}', 'not "None ResourceList"', id="no-version"),
+        pytest.param(
+            '{"kind": "ResourceList", "apiVersion": "v1", "items": []}', 'not "v1 ResourceList"', id="version"
+        ),
+        pytest.param(
+            '{"kind": "ResourceList", "apiVersion": "config.kubernetes.io/v1"}', "items are mappings", id="no-items"
+        ),
+        pytest.param(resource_list_of(1), "items are mappings", id="a-number-for-an-item"),
+        pytest.param(list_with("[{1: 2, a: .nan}]"), "must be finite", id="nan"),
+        pytest.param(list_with('[{"a": NaN}]'), "NaN is not JSON", id="json-nan"),
+        pytest.param(list_with('[{"a": 1, "a": 2}]'), "keys of a mapping must be unique", id="a-key-twice"),
+        pytest.param(list_with('[{"a": "\\ud800"}]'), "surrogates not allowed", id="half-a-character"),
+        pytest.param(list_with('[{"a": ' + "[" * 200 + "]" * 200 + "}]"), "levels", id="deep"),
+        pytest.param("a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+            f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join(['*' + chr(97 + n)] * 10)}]\n" for n in range(9)
+        ), "alias", id="a-bomb"),
+        pytest.param("a: " + "x" * MOST, "must not be larger than 1000000 bytes", id="large"),
+        pytest.param("a: \x00", "must not stand in YAML", id="control-characters"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(reply: str, error: str) -> None:
+    output = answer(ONE + "  k: v\n", reply)
+
+    assert output.failed
+    assert output.exit_code == 1
+    assert error in output.error
+    assert shown(output.items) == ONE + "  k: v\n"
+
+
+def test_bytes_that_are_no_text() -> None:
+    assert "UTF-8" in read_answer([], Answer(0, b"a: \xff"), MOST).error
+
+
+@pytest.mark.parametrize(
+    ("log", "error"),
+    [
+        pytest.param("", "it ended with exit code 3", id="nothing-said"),
+        pytest.param("no\n\n  such thing\n", "it ended with exit code 3: no; such thing", id="words"),
+        pytest.param("x" * 600, f"it ended with exit code 3: {'x' * 500}…", id="many-words"),
+    ],
+)
+def test_an_exit_code(log: str, error: str) -> None:
+    output = answer(ONE, "no resource list", 3, log)
+
+    assert (output.failed, output.exit_code, output.error, output.log) == (True, 3, error, log)
+
+
+def test_results_of_a_failure_count_and_its_items_do_not() -> None:
+    reply = resource_list_of(results=[{"message": "no", "severity": "error"}])
+
+    output = answer(ONE + "  k: v\n", reply, 1)
+
+    assert messages(output) == [("error", "no")]
+    assert len(output.items) == 1
+
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+trees = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=15)
+
+
+@given(trees, st.sampled_from([json.dumps, yaml.safe_dump]))
+def test_whatever_comes_back_can_be_written(tree: Any, dump: Any) -> None:
+    entry = {"apiVersion": "v1", "kind": "A", "metadata": {"name": "a", "annotations": tree}, "spec": tree}
+    reply = dump({"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": [entry], "results": tree})
+
+    output = read_answer([], Answer(0, reply.encode(), ""), MOST)
+
+    for item in output.items:
+        assert parse(item.document.text.encode()).documents[0].data == item.data or output.failed

@@ -1,0 +1,30 @@
+"""A function's name in a trace says which entry of a pipeline it stands for."""
+
+import pytest
+
+from reconciler.packages.functions.facts import fact_name, fact_spec, is_function
+from reconciler.packages.kptfile import FunctionSpec
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        pytest.param(FunctionSpec(exec="/bin/x"), "function exec /bin/x", id="a-command"),
+        pytest.param(FunctionSpec(exec="/bin/x 'a %b'"), "function exec /bin/x%20'a%20%25b'", id="with-arguments"),
+        pytest.param(FunctionSpec(image="a/x:v1"), "function image a/x:v1", id="an-image"),
+        pytest.param(FunctionSpec(image="a/x", tag="v1"), "function image a/x v1", id="with-a-tag-field"),
+    ],
+)
+def test_names(spec: FunctionSpec, name: str) -> None:
+    assert fact_name(spec) == name
+    assert fact_spec(name) == spec
+    assert is_function(name)
+
+
+@pytest.mark.parametrize("name", ["function", "function ", "function shell x", "function exec", "variant", ""])
+def test_what_nobody_wrote_names_nothing(name: str) -> None:
+    assert fact_spec(name) == FunctionSpec()
+
+
+def test_other_facts() -> None:
+    assert not is_function("object v1 ConfigMap default function")
