@@ -54,14 +54,16 @@ class _Generation:
     """Whether only one old namespace may be replaced."""
     origins: bool = False
     """Whether the upstream identity counts, and depends-on annotations follow."""
+    fills_in_default: bool = False
+    """Whether `default` is written wherever a namespace is missing and stays as it is (D28)."""
 
 
 _SAFE_OLD = _Generation()
 _SAFE_NEW = replace(_SAFE_OLD, origins=True)
 _COMPAT: tuple[tuple[Version, _Generation], ...] = (
-    ((0, 4, 2), _Generation(subjects="cluster", creates_service=True, origins=True)),
+    ((0, 4, 2), _Generation(subjects="cluster", creates_service=True, origins=True, fills_in_default=True)),
     ((0, 4, 0), _Generation(local_config=True, subjects="namespaced")),
-    ((0, 3, 0), _Generation(local_config=True, subjects="namespaced", one_namespace=True)),
+    ((0, 3, 0), _Generation(subjects="cluster", one_namespace=True)),
     ((0, 2, 0), _Generation(local_config=True, custom_kinds=True, subjects="package")),
     ((0, 0, 0), _Generation(local_config=True, custom_kinds=True, subjects="default")),
 )
@@ -89,9 +91,15 @@ def set_namespace(items: Sequence[Item], config: Config | None, context: Functio
     if refusal:
         return Output(tuple(items), (Result(refusal, "error"),))
     matcher = _only_namespace(seen, slots, wish) if generation.one_namespace else wish.matcher
-    changes = [slot for slot in slots if _changes(slot, wish.namespace, matcher)]
+    if generation.one_namespace and not matcher:
+        return Output(tuple(items), _summary([], [], wish, generation))
+    changes = [slot for slot in slots if _changes(slot, wish.namespace, matcher, generation)]
     depending = _depending(seen, wish.namespace, matcher, context) if generation.origins else []
-    return Output(_applied(items, changes + depending, wish.namespace), _summary(changes, depending, wish, generation))
+    written = [replace(slot, current=wish.namespace) for slot in changes] + depending
+    if generation.fills_in_default:
+        missing = [slot for slot in slots if not slot.current and slot not in changes]
+        written += [replace(slot, current=_DEFAULT) for slot in missing]
+    return Output(_applied(items, written), _summary(changes, depending, wish, generation))
 
 
 def _generation(context: FunctionContext) -> _Generation:
@@ -211,8 +219,9 @@ def _only_namespace(seen: Sequence[Item], slots: Sequence[_Slot], wish: _Wish) -
     return next(iter(_candidates(seen, slots, wish)), "")
 
 
-def _changes(slot: _Slot, namespace: str, matcher: str) -> bool:
-    return slot.current != namespace and matcher in ("", slot.current, slot.origin)
+def _changes(slot: _Slot, namespace: str, matcher: str, generation: _Generation) -> bool:
+    current = slot.current or (_DEFAULT if generation.fills_in_default else "")
+    return current != namespace and matcher in ("", current, slot.origin)
 
 
 def _depending(seen: Sequence[Item], namespace: str, matcher: str, context: FunctionContext) -> list[_Slot]:
@@ -239,17 +248,19 @@ def _reference(item: Item) -> str:
     return f"{item.group}/namespaces/{item.namespace or _DEFAULT}/{item.kind}/{item.name}"
 
 
-def _applied(items: Sequence[Item], changes: Sequence[_Slot], namespace: str) -> tuple[Item, ...]:
+def _applied(items: Sequence[Item], written: Sequence[_Slot]) -> tuple[Item, ...]:
+    """Return the items with every slot's `current` at its place."""
     values: dict[Item, list[tuple[Path, str]]] = {}
-    for slot in changes:
-        text = slot.current if slot.path[-1] == DEPENDS_ON else namespace
-        values.setdefault(slot.item, []).append((slot.path, text))
+    for slot in written:
+        values.setdefault(slot.item, []).append((slot.path, slot.current))
     return tuple(item.with_values(values.get(item, ())) for item in items)
 
 
 def _summary(
     changes: Sequence[_Slot], depending: Sequence[_Slot], wish: _Wish, generation: _Generation
 ) -> tuple[Result, ...]:
+    if generation.one_namespace:
+        return (Result("namespace updated"),)
     old = sorted({slot.current or _DEFAULT for slot in changes})
     counted = f'namespace [{" ".join(old)}] updated to "{wish.namespace}", {len(changes)} value(s) changed'
     message = counted if changes else f'all matching namespaces are already "{wish.namespace}". no value changed'

@@ -181,12 +181,97 @@ metadata: {{name: b, namespace: {}}}
         pytest.param("safe", HEAD, {"namespaceMatcher": "x"}, ["new", "y"], id="matcher"),
         pytest.param("compat", V3, {}, ["x", "y"], id="v0.3-ambiguous"),
         pytest.param("compat", V3, {"namespaceMatcher": "y"}, ["x", "new"], id="v0.3-matcher"),
+        pytest.param("compat", V41, {}, ["new", "new"], id="v0.4.1-all"),
+        pytest.param("compat", HEAD, {"namespaceMatcher": "y"}, ["x", "new"], id="head-matcher"),
     ],
 )
 def test_matcher(profile: Profile, version: Version, extra: dict[str, str], expected: list[str]) -> None:
     configuration = config("ConfigMap", {"namespace": "new", **extra})
 
     assert namespaces(run(set_namespace, TWO.format("x", "y"), configuration, profile, version)) == expected
+
+
+NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {{name: {}}}\n---\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(NAMESPACE.format("x") + TWO.format("x", "y"), ["new", "y"], id="that-of-the-namespace-object"),
+        pytest.param(TWO.format("x", "x"), ["new", "new"], id="the-only-one-in-use"),
+        pytest.param(TWO.format('""', '""'), ["", ""], id="none-in-use"),
+    ],
+)
+def test_one_namespace_is_replaced(text: str, expected: list[str]) -> None:
+    output = run(set_namespace, text, TO_NEW, "compat", V3)
+
+    assert [item.namespace for item in output.items if item.kind == "Service"] == expected
+    assert messages(output) == [("info", "namespace updated")]
+
+
+UNSET = "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n"
+
+
+@pytest.mark.parametrize(
+    ("profile", "data", "expected"),
+    [
+        pytest.param("compat", {"namespace": "new", "namespaceMatcher": "x"}, "default", id="upstream-writes-default"),
+        pytest.param("compat", {"namespace": "new", "namespaceMatcher": "default"}, "new", id="matches-default"),
+        pytest.param("safe", {"namespace": "new", "namespaceMatcher": "x"}, "", id="here-it-stays-unset"),
+        pytest.param("safe", {"namespace": "new"}, "new", id="without-matcher"),
+    ],
+)
+def test_unset_namespaces(profile: Profile, data: dict[str, str], expected: str) -> None:
+    assert run(set_namespace, UNSET, config("ConfigMap", data), profile, HEAD).items[0].namespace == expected
+
+
+CRD = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\n"
+
+
+@pytest.mark.parametrize(
+    ("profile", "version", "expected"),
+    [
+        pytest.param("compat", HEAD, "new", id="head-invents-a-webhook"),
+        pytest.param("compat", V41, None, id="older-ones-do-not"),
+        pytest.param("safe", HEAD, None, id="safe-does-not"),
+    ],
+)
+def test_webhooks_of_definitions(profile: Profile, version: Version, expected: str | None) -> None:
+    path = ("spec", "conversion", "webhook", "clientConfig", "service", "namespace")
+
+    assert value_at(run(set_namespace, CRD, TO_NEW, profile, version).items[0].data, path) == expected
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        pytest.param((0, 1, 4), "new", id="v0.1"),
+        pytest.param((0, 2, 0), "new", id="v0.2"),
+        pytest.param(V3, "old", id="v0.3"),
+        pytest.param(V41, "new", id="v0.4.1"),
+        pytest.param(HEAD, "old", id="head"),
+    ],
+)
+def test_local_config_upstream(version: Version, expected: str) -> None:
+    noted = "annotations: {config.kubernetes.io/local-config: 'true'}"
+    text = f"apiVersion: v1\nkind: Service\nmetadata: {{name: a, namespace: old, {noted}}}\n"
+
+    assert namespaces(run(set_namespace, text, TO_NEW, "compat", version)) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        pytest.param((0, 1, 4), "new", id="v0.1"),
+        pytest.param((0, 2, 0), "new", id="v0.2"),
+        pytest.param(V41, None, id="v0.4.1"),
+        pytest.param(HEAD, None, id="head"),
+    ],
+)
+def test_custom_kinds_upstream(version: Version, expected: str | None) -> None:
+    text = "apiVersion: x.io/v1\nkind: X\nmetadata: {name: a}\n"
+
+    assert namespaces(run(set_namespace, text, TO_NEW, "compat", version)) == [expected]
 
 
 def test_different_origins_are_an_error() -> None:
