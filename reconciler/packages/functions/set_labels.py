@@ -18,6 +18,7 @@ from reconciler.packages.functions.function import (
     string_map,
     value_at,
 )
+from reconciler.packages.kptfile import Profile
 
 _ACCEPTED = "`SetLabels.fn.kpt.dev` or `ConfigMap.v1`"
 # from here on labels are updated one by one; before, kustomize added them wherever the mapping was
@@ -69,6 +70,11 @@ _AFFINITY_RULES = tuple(
     for kinds, template in ((_TEMPLATED, "spec/template"), (_CRON, "spec/jobTemplate/spec/template"))
     for term in _AFFINITY_TERMS
 )
+# kustomize knew them for two kinds
+_OLD_AFFINITY_RULES = tuple(
+    _Rule((("apps", "Deployment"), ("apps", "StatefulSet")), f"spec/template/{term}", ("labelSelector", "matchLabels"))
+    for term in _AFFINITY_TERMS
+)
 
 
 def set_labels(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
@@ -103,16 +109,16 @@ def _labels(config: Config | None) -> dict[str, str] | str | None:
 
 def _places(item: Item, context: FunctionContext) -> Iterator[tuple[Path, bool]]:
     """Yield the paths of label mappings, and whether labels are created there."""
-    follows_affinity = context.profile == "safe" or context.version < _PER_KEY
-    for rule in _rules_of(item.group, item.kind, follows_affinity):
+    for rule in _rules_of(item.group, item.kind, context.profile, context.version < _PER_KEY):
         create = rule.create and not _invents_selector(item, rule, context)
         for container in FieldSpec(rule.container).targets(item) if rule.container else ((),):
             yield (*container, *rule.labels), create
 
 
 @lru_cache(maxsize=1024)
-def _rules_of(group: str, kind: str, follows_affinity: bool) -> tuple[_Rule, ...]:
-    rules = _RULES + (_AFFINITY_RULES if follows_affinity else ())
+def _rules_of(group: str, kind: str, profile: Profile, is_old: bool) -> tuple[_Rule, ...]:
+    affinity = _AFFINITY_RULES if profile == "safe" else _OLD_AFFINITY_RULES if is_old else ()
+    rules = (*_RULES, *affinity)
     return tuple(rule for rule in rules if not rule.kinds or {(group, kind), (None, kind)} & {*rule.kinds})
 
 

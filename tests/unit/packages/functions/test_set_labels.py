@@ -111,6 +111,20 @@ def test_safe_places(text: str, path: tuple[str | int, ...], expected: Any) -> N
             "compat", V1, resource("apps/v1", "Deployment", AFFINITY), AFFINITY_LABELS, WEB, id="v0.1-affinity"
         ),
         pytest.param(
+            "compat",
+            V1,
+            resource("apps/v1", "DaemonSet", AFFINITY),
+            AFFINITY_LABELS,
+            {"tier": "x"},
+            id="v0.1-affinity-of-two-kinds",
+        ),
+        pytest.param(
+            "safe", V1, resource("apps/v1", "DaemonSet", AFFINITY), AFFINITY_LABELS, WEB, id="safe-affinity-of-all"
+        ),
+        pytest.param(
+            "compat", V1, resource("v1", "Service", "{ports: []}"), ("selector",), WEB, id="v0.1-selector-invented"
+        ),
+        pytest.param(
             "safe",
             V1,
             resource("batch/v1", "Job", "{selector: {matchLabels: {a: b}}}"),
