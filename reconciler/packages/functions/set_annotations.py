@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from reconciler.krm.yaml import Path
 from reconciler.packages.functions.fieldspec import FieldSpec, read_field_specs, specs
 from reconciler.packages.functions.function import Config, FunctionContext, Item, Output, Result, failure, string_map
+from reconciler.packages.kptfile import field_path
 
 _KINDS = ("SetAnnotations", "SetAnnotationConfig")
 _TEMPLATED = (
@@ -30,17 +32,19 @@ def set_annotations(items: Sequence[Item], config: Config | None, context: Funct
     """Return the items with the annotations set; one result for each item and mapping, sorted by its path."""
     read = _read(config)
     if isinstance(read, str):
-        return failure(items, read)
+        return failure(items, f"failed to configure function: {read}")
     annotations, field_specs = read
-    changed: list[Item] = []
-    results: list[Result] = []
+    places = {item: list(dict.fromkeys(path for spec in field_specs for path in spec.targets(item))) for item in items}
     message = f"set annotations: {json.dumps(annotations, ensure_ascii=False, separators=(',', ':'))}"
-    for item in items:
-        paths = sorted({path for spec in field_specs for path in spec.targets(item)}, key=str)
-        results += [item.result(message, "info", path) for path in paths]
-        ordered = sorted(paths, key=lambda path: path != ("metadata", "annotations"))
-        changed.append(item.with_values(((*path, key), text) for path in ordered for key, text in annotations.items()))
-    return Output(tuple(changed), tuple(results))
+    found = [(item.path, item.index, field_path(path), item) for item, paths in places.items() for path in paths]
+    results = [item.result(message, "info", field) for _, _, field, item in sorted(found, key=lambda place: place[:3])]
+    changed = tuple(item.with_values(_values(places[item], annotations)) for item in items)
+    return Output(changed, tuple(results) or (Result("no annotations applied"),))
+
+
+def _values(paths: Sequence[Path], annotations: dict[str, str]) -> Iterator[tuple[Path, str]]:
+    ordered = sorted(paths, key=lambda path: (path != ("metadata", "annotations"), str(path)))
+    return (((*path, key), text) for path in ordered for key, text in annotations.items())
 
 
 def _read(config: Config | None) -> tuple[dict[str, str], tuple[FieldSpec, ...]] | str:
@@ -48,13 +52,13 @@ def _read(config: Config | None) -> tuple[dict[str, str], tuple[FieldSpec, ...]]
     config = config or {}
     kind, added = config.get("kind"), [config.get("additionalAnnotationFields"), config.get("fieldSpecs")]
     if all(added):
-        return "at most one of `additionalAnnotationFields` and `fieldSpecs` may be given"
+        return "`fieldSpecs` has been deprecated, please rename it to `additionalAnnotationFields`"
     if (config.get("apiVersion"), kind) == ("v1", "ConfigMap"):
         annotations = string_map(config.get("data"))
-    elif kind in _KINDS:
+    elif config.get("apiVersion") == "fn.kpt.dev/v1alpha1" and kind in _KINDS:
         annotations = string_map(config.get("annotations"))
     else:
-        return f'the configuration must be a ConfigMap or SetAnnotations, not "{kind or ""}"'
+        return "`functionConfig` must be a `ConfigMap` or `SetAnnotations`"
     if not annotations:
-        return "the configuration must give at least one annotation"
+        return "input annotation list cannot be empty"
     return dict(sorted(annotations.items())), (*_SPECS, *read_field_specs(added[0] or added[1]))

@@ -11,6 +11,7 @@ from reconciler.packages.functions.set_annotations import set_annotations
 from tests.unit.packages.builders import config, messages, run
 
 COLOR = {"color": "red"}
+COLORED = config("ConfigMap", COLOR)
 
 
 @pytest.mark.parametrize(
@@ -43,6 +44,7 @@ def test_places(text: str, path: str) -> None:
         pytest.param(
             config("SetAnnotationConfig", {"annotations": COLOR, "fieldSpecs": [{"path": "a"}]}), False, id="legacy"
         ),
+        pytest.param(config("SetAnnotations", {"annotations": COLOR}, "v1"), True, id="own-kind-of-no-group"),
         pytest.param(config("ConfigMap", {}), True, id="empty"),
         pytest.param(None, True, id="none"),
         pytest.param(
@@ -65,3 +67,27 @@ def test_message() -> None:
     )
 
     assert messages(output) == [("info", 'set annotations: {"a":"1","b":"2"}')]
+
+
+def test_results_are_sorted_by_place() -> None:
+    deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n"
+    output = run(set_annotations, f"{deployment}---\napiVersion: v1\nkind: A\nmetadata: {{name: a}}\n", COLORED)
+
+    assert [(result.index, result.field) for result in output.results] == [
+        (0, "metadata.annotations"),
+        (0, "spec.template.metadata.annotations"),
+        (1, "metadata.annotations"),
+    ]
+
+
+@pytest.mark.parametrize("key", ["additionalAnnotationFields", "fieldSpecs"])
+def test_additional_fields(key: str) -> None:
+    fields = [{"kind": "A", "path": "spec/notes", "create": True}]
+    text = "apiVersion: v1\nkind: A\nmetadata: {name: a}\n---\napiVersion: v1\nkind: B\nmetadata: {name: b}\n"
+    output = run(set_annotations, text, config("SetAnnotations", {"annotations": COLOR, key: fields}))
+
+    assert [value_at(item.data, ("spec", "notes")) for item in output.items] == [COLOR, None]
+
+
+def test_nothing_to_annotate() -> None:
+    assert messages(run(set_annotations, "", COLORED)) == [("info", "no annotations applied")]
