@@ -21,10 +21,10 @@ from reconciler.packages.functions.function import (
     Output,
 )
 from reconciler.packages.functions.registry import Found, Missing
+from reconciler.packages.functions.words import clean_words
 from reconciler.packages.kptfile import FunctionSpec
 from reconciler.runners.process import Bounds, Ended, Start, TookTooLongError, run_process
 from reconciler.runners.spoiled import SpoiledCalls
-from reconciler.runners.words import clean_words
 from reconciler.snapshot.trace import ABSENT
 
 # who sends these is not the function; a crash is

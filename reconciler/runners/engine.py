@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reconciler.packages.functions.function import InterruptedFunctionError
+from reconciler.packages.functions.words import clean_words
 from reconciler.runners.commands import bounded
 from reconciler.runners.process import Bounds, Ended, Start
-from reconciler.runners.words import clean_words
 
 EngineName = Literal["podman", "docker", "nerdctl"]
 PullPolicy = Literal["Always", "IfNotPresent", "Never"]

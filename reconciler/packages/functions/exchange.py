@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from reconciler.krm.yaml import Path, YamlError, YamlLimits, emit, parse
 from reconciler.packages.functions.function import Config, Item, Output, Result
 from reconciler.packages.functions.wire import resource_list, returned_items, returned_results
+from reconciler.packages.functions.words import clean_words
 
 _GROUP = "config.kubernetes.io/"
 _NOT_A_LIST = "its output must be a ResourceList of config.kubernetes.io/v1"
@@ -56,7 +57,9 @@ def read_answer(items: Sequence[Item], answer: Answer, most_bytes: int) -> Outpu
     read = _read(answer.text, most_bytes)
     results = returned_results(read.data) if isinstance(read, _Read) else ()
     if answer.code:
-        return _failed(items, answer, results, _ending(answer))
+        # some say on their output what others say beside it
+        said = answer.log or (clean_words(answer.text.decode(errors="replace")) if isinstance(read, str) else "")
+        return _failed(items, answer, results, _ending(answer.code, said))
     if isinstance(read, str):
         return _failed(items, answer, (), read)
     returned = returned_items(items, read.data)
@@ -74,10 +77,10 @@ def _failed(items: Sequence[Item], answer: Answer, results: tuple[Result, ...], 
     return Output(tuple(items), results, failed=True, log=answer.log, exit_code=answer.code or 1, error=error)
 
 
-def _ending(answer: Answer) -> str:
-    said = "; ".join(line.strip() for line in answer.log.splitlines() if line.strip())
-    shortened = said if len(said) <= _LONGEST_ERROR else f"{said[:_LONGEST_ERROR]}…"
-    return f"it ended with exit code {answer.code}" + (f": {shortened}" if shortened else "")
+def _ending(code: int, said: str) -> str:
+    line = "; ".join(line.strip() for line in said.splitlines() if line.strip())
+    shortened = line if len(line) <= _LONGEST_ERROR else f"{line[:_LONGEST_ERROR]}…"
+    return f"it ended with exit code {code}" + (f": {shortened}" if shortened else "")
 
 
 def _entry(item: Item, data: Any) -> str:

@@ -212,9 +212,13 @@ def test_bytes_that_are_no_text() -> None:
     ],
 )
 def test_an_exit_code(log: str, error: str) -> None:
-    output = answer(ONE, "no resource list", 3, log)
+    output = answer(ONE, "{}" if log else "", 3, log)
 
     assert (output.failed, output.exit_code, output.error, output.log) == (True, 3, error, log)
+
+
+def test_one_that_says_why_on_its_output() -> None:
+    assert answer(ONE, "2024/05/06 07:08:09 unknown flag", 1).error == "it ended with exit code 1: unknown flag"
 
 
 def test_results_of_a_failure_count_and_its_items_do_not() -> None:

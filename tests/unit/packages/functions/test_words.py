@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.runners.words import clean_words
+from reconciler.packages.functions.words import clean_words
 
 
 @pytest.mark.parametrize(
