@@ -51,7 +51,7 @@ class _ListMerge:
 
     def result(self) -> tuple[list[Function], tuple[Conflict, ...]]:
         """Return the merged functions in order, and the conflicts with pointers from the list."""
-        outcomes = {number: self._merged(number) for number in {**self.local, **self.updated, **self.origin}}
+        outcomes = {number: self._merged(number) for number in self.local | self.updated}
         kept = {number: function for number, (function, _) in outcomes.items() if function is not ABSENT}
         order, clash = merged_order(list(self.origin), list(self.updated), list(self.local), kept)
         order = sorted(order, key=lambda number: not self._is_own(number))
