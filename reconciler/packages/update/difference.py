@@ -75,7 +75,7 @@ def _is_same_yaml(old: bytes, new: bytes) -> bool:
 
 
 def _has_uncompared(*contents: bytes) -> bool:
-    return any(name.encode() in content for content in contents for name in UNCOMPARED)
+    return any(name.encode() in content for content in contents for name in (*UNCOMPARED, UPSTREAM_IDENTIFIER))
 
 
 def _contents(content: bytes) -> list[Any]:

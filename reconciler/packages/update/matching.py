@@ -108,7 +108,7 @@ def _weaker_keys(*, moved: bool, noted: bool) -> Iterator[KeyOf]:
         yield lambda entry, is_local: follow_key(entry)
     if noted:
         # upstream's own annotation tells where upstream had the resource from
-        yield lambda entry, is_local: (entry.noted_identity if is_local else None) or follow_key(entry)
+        yield lambda entry, is_local: entry.noted_identity if is_local else follow_key(entry)
 
 
 def _exact(sides: Sequence[Sequence[Entry]]) -> list[Group]:

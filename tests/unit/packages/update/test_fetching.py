@@ -1,0 +1,19 @@
+"""Refs of packages, and what is written of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.packages.update import ref_candidates
+
+
+@pytest.mark.parametrize(
+    ("directory", "expected"),
+    [
+        pytest.param("/", ("v1",), id="whole-repository"),
+        pytest.param("a/b", ("a/b/v1", "a/v1", "v1"), id="folders"),
+        pytest.param("/a/./b/", ("a/b/v1", "a/v1", "v1"), id="untidy"),
+    ],
+)
+def test_ref_candidates(directory: str, expected: tuple[str, ...]) -> None:
+    assert ref_candidates(directory, "v1") == expected
