@@ -29,7 +29,6 @@ CASES = sorted(path.parent for folder in FOLDERS for path in (DATA / folder).glo
 
 # cases that run and come out differently
 GAPS = {
-    "starlark__load-library": "loads modules that reach the network or read HTML and archives, which scripts may not",
     "source-gcloud-config-simple": "no package: upstream skips the case too",
 }
 # functions that do not run here, by base name or command

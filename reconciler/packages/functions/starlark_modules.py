@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import base64
+import csv
+import hashlib
+import io
 import json
 import math
 from collections.abc import Callable, Mapping
@@ -13,6 +16,15 @@ import re2
 import starlark
 
 from reconciler.krm.yaml import emit
+from reconciler.packages.functions.starlark_refused import refused_modules
+from reconciler.packages.functions.starlark_time import (
+    TIME,
+    duration_parts,
+    moment_at,
+    moment_in,
+    moment_parts,
+    moment_text,
+)
 from reconciler.packages.parsing import Unparsable, parse_cached
 
 _KRMFN = """
@@ -119,6 +131,43 @@ def _json_indent(text: str, prefix: str = "", indent: str = "\t") -> str:
     return json.dumps(json.loads(text), ensure_ascii=False, indent=indent).replace("\n", f"\n{prefix}")
 
 
+_CSV = """
+def _read_all(
+    source, comma=",", comment="", lazy_quotes=False, trim_leading_space=False, fields_per_record=0, skip=0, limit=0
+):
+    rows = _rows(source, comma, comment, lazy_quotes, trim_leading_space, fields_per_record)[skip:]
+    return rows[:limit] if limit > 0 else rows
+
+def _write_all(source, comma=","):
+    return _lines([[str(value) for value in row] for row in source], comma)
+
+csv = struct(read_all=_read_all, write_all=_write_all)
+"""
+
+
+def _rows(text: str, comma: str, comment: str, lazy: bool, trimmed: bool, fields: int) -> list[list[str]]:
+    lines = [line for line in text.splitlines(keepends=True) if not (comment and line.startswith(comment))]
+    try:
+        rows = [row for row in csv.reader(lines, delimiter=comma, skipinitialspace=trimmed, strict=not lazy) if row]
+    except csv.Error as error:
+        raise ValueError(f"the text must be CSV: {error}") from error
+    wanted = fields or len(rows[0]) if rows else 0
+    wrong = next((row for row in rows if len(row) != wanted), None)
+    if wrong is not None and fields >= 0:
+        raise ValueError(f"every row must have {wanted} fields, not {len(wrong)}")
+    return rows
+
+
+def _lines(rows: list[list[str]], comma: str) -> str:
+    target = io.StringIO()
+    csv.writer(target, delimiter=comma, lineterminator="\n").writerows(rows)
+    return target.getvalue()
+
+
+def _hash(name: str) -> Callable[[str], str]:
+    return lambda text: hashlib.new(name, text.encode(), usedforsecurity=False).hexdigest()
+
+
 def _dumps(value: Any) -> str:
     return emit(_sorted(value))
 
@@ -181,6 +230,19 @@ _MODULES: Mapping[str, Module] = {
         _MATH | {"mod": math.fmod, "round": round},
         f", e={math.e!r}, pi={math.pi!r}",
     ),
+    "encoding/csv.star": (_CSV, {"_rows": _rows, "_lines": _lines}),
+    "hash.star": _struct("hash", {name: _hash(name) for name in ("md5", "sha1", "sha256")}),
+    "time.star": (
+        TIME,
+        {
+            "_at": moment_at,
+            "_parse": moment_in,
+            "_parts": moment_parts,
+            "_format": moment_text,
+            "_duration": duration_parts,
+        },
+    ),
+    **{name: (source, {}) for name, source in refused_modules().items()},
 }
 
 

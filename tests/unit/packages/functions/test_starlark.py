@@ -77,6 +77,55 @@ def test_edits_keep_comments() -> None:
         pytest.param(
             'load("math.star", "math")\nx = [math.ceil(1.2), math.pow(2, 3), math.pi > 3]', [2, 8.0, True], id="math"
         ),
+        pytest.param(
+            'load("encoding/csv.star", "csv")\nx = csv.read_all("a,b\\n\\n#c\\n1,\\"2,3\\"\\n", comment="#")',
+            [["a", "b"], ["1", "2,3"]],
+            id="csv-read",
+        ),
+        pytest.param(
+            'load("encoding/csv.star", "csv")\nx = csv.read_all("a;b\\n1;2\\n3;4\\n", comma=";", skip=1, limit=1)',
+            [["1", "2"]],
+            id="csv-skip-and-limit",
+        ),
+        pytest.param(
+            'load("encoding/csv.star", "csv")\nx = csv.write_all([["a", 1], ["b,c", True]])',
+            'a,1\n"b,c",True\n',
+            id="csv-write",
+        ),
+        pytest.param(
+            'load("hash.star", "hash")\nx = [hash.md5("a")[:6], hash.sha1("a")[:6], hash.sha256("a")[:6]]',
+            ["0cc175", "86f7e4", "ca9781"],
+            id="hash",
+        ),
+        pytest.param(
+            'load("time.star", "time")\nt = time.parse_time("2024-02-29T01:02:03.5+01:00")\n'
+            "x = [t.year, t.month, t.day, t.hour, t.nanosecond, t.unix]",
+            [2024, 2, 29, 0, 500_000_000, 1709164923],
+            id="time-parse",
+        ),
+        pytest.param(
+            'load("time.star", "time")\nx = time.time(2024, 2, 3, 4, 5, 6).format("Mon, 2 Jan 2006 03:04:05 PM MST")',
+            "Sat, 3 Feb 2024 04:05:06 AM UTC",
+            id="time-format",
+        ),
+        pytest.param(
+            'load("time.star", "time")\nx = time.from_timestamp(0).format("2006-01-02T15:04:05Z07:00 _2 1")',
+            "1970-01-01T00:00:00Z  1 1",
+            id="time-from-timestamp",
+        ),
+        pytest.param(
+            'load("time.star", "time")\nx = time.parse_time("3 Feb 2024 16:05", format="2 Jan 2006 15:04").unix',
+            1706976300,
+            id="time-parse-layout",
+        ),
+        pytest.param(
+            'load("time.star", "time")\nd = time.parse_duration("-1h30m")\nx = [d.hours, d.minutes, d.milliseconds]',
+            [-1.5, -90.0, -5_400_000],
+            id="duration",
+        ),
+        pytest.param(
+            'load("http.star", "http")\nload("zipfile.star", "ZipFile")\nx = 1', 1, id="loading-alone-does-no-harm"
+        ),
         pytest.param("x = sorted(set([2, 1, 2]))", [1, 2], id="set"),
         pytest.param("def f(n):\n  return 1 if n == 0 else n * f(n - 1)\nx = f(5)", 120, id="recursion"),
     ],
@@ -99,7 +148,25 @@ def test_what_scripts_can_do(source: str, expected: object) -> None:
         pytest.param('fail("no")', "fail: no", id="fail"),
         pytest.param("def f(:", "config:1", id="syntax"),
         pytest.param("x = {}['a']", "config:1", id="missing-key"),
-        pytest.param('load("http.star", "http")', "cannot be loaded", id="network"),
+        pytest.param(
+            'load("http.star", "http")\nhttp.get("http://x")', "http.star cannot be used: there is no", id="network"
+        ),
+        pytest.param(
+            'load("html.star", "html")\nhtml("<p>")', "html.star cannot be used: HTML cannot be read", id="html"
+        ),
+        pytest.param('load("time.star", "time")\ntime.now()', "the same answer whenever it runs", id="clock"),
+        pytest.param(
+            'load("time.star", "time")\ntime.time(2024, location="Europe/Paris")', "must be UTC", id="time-zone"
+        ),
+        pytest.param('load("time.star", "time")\ntime.parse_time("noon")', "must be a time as", id="no-time"),
+        pytest.param('load("time.star", "time")\ntime.parse_duration("1x")', "must be a duration", id="no-duration"),
+        pytest.param(
+            'load("encoding/csv.star", "csv")\ncsv.read_all("a,b\\nc\\n")', "must have 2 fields, not 1", id="csv-fields"
+        ),
+        pytest.param(
+            'load("encoding/csv.star", "csv")\ncsv.read_all("\\"a\\"b")', "the text must be CSV", id="csv-quotes"
+        ),
+        pytest.param('load("os.star", "os")', "cannot be loaded", id="unknown-module"),
         pytest.param('load("/etc/passwd", "x")', "cannot be loaded", id="a-file"),
         pytest.param(
             "def f():\n  for i in range(1000000000):\n    pass\nf()", "more than 10,000,000 steps", id="endless-loop"
