@@ -9,6 +9,7 @@ import click
 from reconciler import __version__
 from reconciler.cli.ends import status_of, told_plainly
 from reconciler.cli.shared import cache_option, config_argument, read_settings, set_up_logs, settings_option
+from reconciler.daemon.codes import ALL_CODES
 from reconciler.daemon.reconcile import validate
 from reconciler.reporting.findings import finding_lines, findings_data, sarif
 from reconciler.wiring import build_parts
@@ -28,7 +29,7 @@ def command(config: str, settings_file: str | None, cache: str | None, output: s
         with parts.remotes as remotes:
             findings = validate(parts.source, remotes, parts.tools)
     if output == "sarif":
-        click.echo(json.dumps(sarif(findings, __version__), indent=2))
+        click.echo(json.dumps(sarif(findings, __version__, ALL_CODES), indent=2))
     elif output == "json":
         click.echo(json.dumps(findings_data(findings), indent=2))
     else:

@@ -6,6 +6,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from reconciler.daemon.codes import (
+    ENGINE_TOO_OLD,
+    PROPOSAL_BRANCH_TAKEN,
+    PROPOSAL_FAILED,
+    PROPOSAL_LOST,
+    PROPOSAL_REFUSED,
+    STATE_UNREADABLE,
+)
 from reconciler.daemon.config import ConfigSnapshot
 from reconciler.daemon.publish import HEADS, STATE_SECONDS, describe
 from reconciler.gitio.errors import GitError, ObjectMissingError
@@ -14,7 +22,7 @@ from reconciler.gitio.reader import ObjectReader
 from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, PushUnit, RefUpdate, Refused
 from reconciler.gitio.writer import NewCommit, Put
 from reconciler.krm.digest import digest
-from reconciler.krm.findings import Finding, Severity, Where
+from reconciler.krm.findings import Code, Finding, Where, softened
 from reconciler.krm.yaml import YamlFile
 from reconciler.planning.destination import are_nested
 from reconciler.planning.proposal import (
@@ -103,19 +111,19 @@ class RepositoryProposals:
             return Proposal()
         names = {self._config, *taken.get(self._url, ())}
         if clash := sorted(name for name in names if are_nested(name, self._branch)):
-            return _nothing("ProposalBranchTaken", f"branch {clash[0]} stands where {self._branch} needs a place;"
+            return _nothing(PROPOSAL_BRANCH_TAKEN, f"branch {clash[0]} stands where {self._branch} needs a place;"
                             " give proposals another name with drafts.config_branch")  # fmt: skip
         try:
             with self._mirror.read() as reader:
                 return self._plan(pins, snapshot, complete, reader)
         except EngineTooOldError as error:
-            return _nothing("EngineTooOld", f"proposals to the config: {error}; left alone")
+            return _nothing(ENGINE_TOO_OLD, f"proposals to the config: {error}; left alone")
         except StateUnreadableError as error:
             return _nothing(
-                "StateUnreadable", f"proposals to the config: {error}; delete {self._state_ref} to begin anew"
+                STATE_UNREADABLE, f"proposals to the config: {error}; delete {self._state_ref} to begin anew"
             )
         except GitError as error:
-            return _nothing("ProposalFailed", f"{error.message} (next step: {error.next_step})")
+            return _nothing(PROPOSAL_FAILED, f"{error.message} (next step: {error.next_step})")
 
     def _plan(self, pins: Sequence[Pin], snapshot: ConfigSnapshot, complete: bool, reader: ObjectReader) -> Proposal:
         config, head = CommitId(snapshot.id), self._mirror.refs().get(HEADS + self._branch)
@@ -191,16 +199,15 @@ class RepositoryProposals:
         return commit
 
 
-def _nothing(code: str, message: str) -> Proposal:
-    return Proposal(findings=(Finding(code, message, Where(), Severity.WARNING),))
+def _nothing(code: Code, message: str) -> Proposal:
+    return Proposal(findings=(softened(code.finding(message)),))
 
 
 def push_findings(proposal: Proposal, outcome: Outcome) -> tuple[Finding, ...]:
     """Return what people are told of a push of the proposal that did not get through."""
     if isinstance(outcome, Done):
         return ()
-    code = {Lost: "ProposalLost", Refused: "ProposalRefused", Failed: "ProposalFailed"}[type(outcome)]
-    severity = Severity.INFO if isinstance(outcome, Lost) else Severity.WARNING
+    code = {Lost: PROPOSAL_LOST, Refused: PROPOSAL_REFUSED, Failed: PROPOSAL_FAILED}[type(outcome)]
     where = proposal.edits[0].pin.where if proposal.edits else Where()
     message = f"revisions could not be proposed on branch {proposal.branch} of the config: {describe(outcome)}"
-    return (Finding(code, message, where, severity),)
+    return (code.finding(message, where),)

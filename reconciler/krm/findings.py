@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -45,6 +45,43 @@ class Finding:
     message: str
     where: Where = Where()
     severity: Severity = Severity.ERROR
+
+
+class Scope(StrEnum):
+    """What a finding is about; an error withholds all of it, and leaves what stands as it was (design 10.24)."""
+
+    FILE = "file"
+    OBJECT = "object"
+    PACKAGE = "package"
+    DESTINATION = "destination"
+    CONFIG = "config"
+
+
+@dataclass(frozen=True)
+class Code:
+    """One kind of finding: how much it costs, what it is about, and what it says, in one sentence for everybody.
+
+    The rooms keep theirs in tables; a finding is made from its code, so that nobody says its severity twice.
+    """
+
+    name: str
+    severity: Severity
+    scope: Scope
+    meaning: str
+
+    def finding(self, message: str, where: Where = Where()) -> Finding:
+        """Return a finding of this kind; the message says what must be and quotes what was."""
+        return Finding(self.name, message, where, self.severity)
+
+
+def softened(finding: Finding) -> Finding:
+    """Return an error as a warning, for where what it is about is told, and nothing is withheld for it."""
+    return replace(finding, severity=Severity.WARNING) if finding.severity is Severity.ERROR else finding
+
+
+def by_name(codes: Iterable[Code]) -> Mapping[str, Code]:
+    """Return codes by their names, for where a reason in words becomes a finding."""
+    return {code.name: code for code in codes}
 
 
 def errors(findings: tuple[Finding, ...] | list[Finding]) -> tuple[Finding, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from reconciler.krm.findings import Finding, Where
 from reconciler.krm.yaml import Document, YamlFile, emit
+from reconciler.packages.codes import PACKAGE_CONTEXT
 from reconciler.packages.parsing import Unparsable, parse_cached
 from reconciler.packages.resource import LOCAL_CONFIG
 from reconciler.snapshot.files import FileTree
@@ -102,4 +103,4 @@ def _written(files: FileTree, found: Found, data: Mapping[str, Any]) -> FileTree
 
 
 def _fault(message: str, line: int = 0) -> Finding:
-    return Finding("PackageContext", message, Where(CONTEXT_FILE, line))
+    return PACKAGE_CONTEXT.finding(message, Where(CONTEXT_FILE, line))

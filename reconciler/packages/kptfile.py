@@ -13,10 +13,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.alias_generators import to_camel
 
 from reconciler.krm.conditions import Condition, Status
-from reconciler.krm.findings import Finding, Where
+from reconciler.krm.findings import Code, Finding, Where
 from reconciler.krm.identity import split_api_version
 from reconciler.krm.yaml import Document, YamlFile, emit
 from reconciler.krm.yaml.same import same
+from reconciler.packages.codes import KPTFILE_DEPRECATED, KPTFILE_INVALID, KPTFILE_SYNTAX, KPTFILE_UNKNOWN
 from reconciler.packages.parsing import edited_document, parse_cached
 
 KPTFILE = "Kptfile"
@@ -324,10 +325,11 @@ def read_kptfile(content: bytes, file: str = KPTFILE) -> Kptfile | tuple[Finding
     """
     parsed = parse_cached(content)
     if not isinstance(parsed, YamlFile):
-        return (Finding("KptfileSyntax", f"the Kptfile must be YAML: {parsed.message}", Where(file, parsed.line)),)
+        return (KPTFILE_SYNTAX.finding(f"the Kptfile must be YAML: {parsed.message}", Where(file, parsed.line)),)
     fault = _identity_fault(parsed)
     if fault:
-        return (Finding(*fault, Where(file, parsed.documents[0].line if parsed.documents else 0)),)
+        code, message = fault
+        return (code.finding(message, Where(file, parsed.documents[0].line if parsed.documents else 0)),)
     return _typed(parsed, file)
 
 
@@ -361,16 +363,16 @@ def field_path(path: Sequence[str | int]) -> str:
 Fault = tuple[tuple[str | int, ...], str, str]
 
 
-def _identity_fault(source: YamlFile) -> tuple[str, str] | None:
+def _identity_fault(source: YamlFile) -> tuple[Code, str] | None:
     if len(source.documents) != 1 or not isinstance(source.documents[0].data, dict):
-        return "KptfileSyntax", "a Kptfile must hold exactly one document, a mapping"
+        return KPTFILE_SYNTAX, "a Kptfile must hold exactly one document, a mapping"
     data = source.documents[0].data
     api_version, kind = data.get("apiVersion"), data.get("kind")
     if kind == KPTFILE and api_version in _DEPRECATED:
         version = split_api_version(api_version)[1]
-        return "KptfileDeprecated", f'the Kptfile has an old version ("{version}") of the schema; it must be kpt.dev/v1'
+        return KPTFILE_DEPRECATED, f'the Kptfile has an old version ("{version}") of the schema; it must be kpt.dev/v1'
     if (api_version, kind) != ("kpt.dev/v1", KPTFILE):
-        return "KptfileUnknown", f'a Kptfile must be kpt.dev/v1 Kptfile, not "{api_version} {kind}"'
+        return KPTFILE_UNKNOWN, f'a Kptfile must be kpt.dev/v1 Kptfile, not "{api_version} {kind}"'
     return None
 
 
@@ -380,8 +382,7 @@ def _typed(source: YamlFile, file: str) -> Kptfile | tuple[Finding, ...]:
         return Kptfile(source, KptfileModel.model_validate(document.data))
     except ValidationError as error:
         return tuple(
-            Finding(
-                "KptfileInvalid",
+            KPTFILE_INVALID.finding(
                 f"{field_path(item['loc'])}: {item['msg']}",
                 Where(file, document.line_of(item["loc"]), pointer=field_path(item["loc"])),
             )
@@ -392,7 +393,7 @@ def _typed(source: YamlFile, file: str) -> Kptfile | tuple[Finding, ...]:
 def _finding(kptfile: Kptfile, file: str, path: tuple[str | int, ...], reason: str, value: str) -> Finding:
     quoted = f', not "{value}"' if value else ""
     where = Where(file, kptfile.document.line_of(path), pointer=field_path(path))
-    return Finding("KptfileInvalid", f"{field_path(path)}: {reason}{quoted}", where)
+    return KPTFILE_INVALID.finding(f"{field_path(path)}: {reason}{quoted}", where)
 
 
 def _pipeline_faults(pipeline: Pipeline) -> Iterator[Fault]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from reconciler.krm.findings import Finding, Severity, Where
+from reconciler.krm.findings import Finding, Where
 from reconciler.krm.yaml import Document, YamlError
+from reconciler.packages.codes import MERGE_COMMENTS_SKIPPED
 from reconciler.packages.kptfile import Profile
 from reconciler.packages.package import Package, PackageResource
 from reconciler.packages.parsing import Unparsable, parse_cached
@@ -88,4 +89,4 @@ def _with_identifier(document: Document, resource: PackageResource) -> Document:
 
 def _left_alone(path: str, reason: Unparsable) -> Finding:
     text = f"no merge comments were written, since the file does not parse: {reason.message}"
-    return Finding("MergeCommentsSkipped", text, Where(path, reason.line), Severity.WARNING)
+    return MERGE_COMMENTS_SKIPPED.finding(text, Where(path, reason.line))

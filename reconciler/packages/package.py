@@ -10,8 +10,10 @@ from typing import Any
 
 from pathspec import GitIgnoreSpec
 
+from reconciler.krm.codes import YAML_SYNTAX
 from reconciler.krm.findings import Finding, Where
 from reconciler.krm.yaml import Document, YamlFile
+from reconciler.packages.codes import KPTFILE_MISSING
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.packages.parsing import Unparsable, parse_cached, parse_json_cached
 from reconciler.packages.resource import Described
@@ -65,7 +67,7 @@ class Package:
         """Return the Kptfile of a (sub)package, or why it cannot be read."""
         path = join(package, KPTFILE)
         if path not in self.files:
-            return (Finding("KptfileMissing", f"a package must have a {KPTFILE}", Where(path)),)
+            return (KPTFILE_MISSING.finding(f"a package must have a {KPTFILE}", Where(path)),)
         return read_kptfile(self.files[path].data, path)
 
     @cached_property
@@ -107,7 +109,7 @@ class Package:
             parsed = documents_of(path, self.files[path].data)
             if isinstance(parsed, Unparsable):
                 message = f"the file must be {'JSON' if path.endswith('.json') else 'YAML'}: {parsed.message}"
-                findings.append(Finding("YamlSyntax", message, Where(path, parsed.line)))
+                findings.append(YAML_SYNTAX.finding(message, Where(path, parsed.line)))
             else:
                 resources += self._resources(path, parsed)
         return tuple(resources), tuple(findings)

@@ -8,6 +8,7 @@ from posixpath import dirname, normpath
 from typing import Any, Literal, NoReturn, Protocol
 
 from reconciler.krm.findings import Finding, Where
+from reconciler.packages.codes import KPTFILE_INVALID
 from reconciler.packages.functions.facts import fact_name
 from reconciler.packages.functions.function import Config, FunctionContext, Item, Output, Result
 from reconciler.packages.functions.registry import BUILTIN, Found, Missing
@@ -359,7 +360,7 @@ def _config_path_findings(package: Package, path: str, kptfile: Kptfile) -> Iter
                 pointer = f"pipeline.{stage}[{index}].configPath"
                 line = kptfile.document.line_of(("pipeline", stage, index, "configPath"))
                 where = Where(join(path, "Kptfile"), line, pointer=pointer)
-                yield Finding("KptfileInvalid", f"{pointer}: {fault}", where)
+                yield KPTFILE_INVALID.finding(f"{pointer}: {fault}", where)
 
 
 def _config_path_fault(package: Package, path: str, config_path: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reconciler.krm.identity import ObjectKey
+from reconciler.planning.codes import DOWNSTREAM_CONFLICT
 from reconciler.planning.decide import Question, stalled
 from reconciler.planning.destination import nested_packages
 from reconciler.planning.ground import Ground
@@ -60,7 +61,7 @@ def _rank(variant: Variant, state: DestinationState) -> tuple[bool, ObjectKey]:
 
 def _lost(variant: Variant, rival: Variant) -> Blocked:
     message = f"package {variant.place} is also wanted by {rival.owner.key} as {rival.place.package}"
-    return stalled(Question(variant, None, Seen()), "DownstreamConflict", message)
+    return stalled(Question(variant, None, Seen()), DOWNSTREAM_CONFLICT, message)
 
 
 def ask(variant: Variant, claims: Claims, ground: Ground) -> Question:

@@ -7,9 +7,19 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 from reconciler.krm.conditions import Condition
-from reconciler.krm.findings import Finding, Severity, Where, errors
+from reconciler.krm.findings import Code, Finding, Severity, Where, errors
 from reconciler.packages.functions.facts import is_function
 from reconciler.packages.functions.function import InterruptedFunctionError
+from reconciler.planning.codes import (
+    DOWNSTREAM_CONFLICT,
+    DOWNSTREAM_EXISTS,
+    DRAFT_EDITED,
+    FUNCTION_INTERRUPTED,
+    MERGE_NEEDED,
+    OWNERSHIP_CONFLICT,
+    PACKAGE_EDITED,
+    PACKAGE_TOO_LARGE,
+)
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Rendered, Unchanged
 from reconciler.planning.render import stands_alone
 from reconciler.planning.settling import hold
@@ -88,10 +98,10 @@ def decide(question: Question, catalog: Catalog, sources: Sources, render: Rende
         return _decide(question, catalog, sources, render)
     except TooLargeToReadError as error:
         message = f"package {question.variant.place} cannot be made: {error}"
-        return failed(question, (_finding(question, "PackageTooLarge", message),), question.variant.facts)
+        return failed(question, (_finding(question, PACKAGE_TOO_LARGE, message),), question.variant.facts)
     except InterruptedFunctionError as error:
         message = f"package {question.variant.place} was left as it is: {error} (next step: retry)"
-        blocked = failed(question, (_finding(question, "FunctionInterrupted", message),), {})
+        blocked = failed(question, (_finding(question, FUNCTION_INTERRUPTED, message),), {})
         return replace(blocked, retry=True)
 
 
@@ -161,13 +171,13 @@ def _refuse(question: Question) -> Blocked | None:
     variant, record, seen = question.variant, question.record, question.seen
     if record is not None and record.owned:
         message = f"package {variant.place} is owned by {record.owner.key}, not by {variant.owner.key}"
-        return stalled(question, "OwnershipConflict", message)
+        return stalled(question, OWNERSHIP_CONFLICT, message)
     if question.nested:
         message = f"packages cannot be nested: {variant.place} and {', '.join(question.nested)}"
-        return stalled(question, "DownstreamConflict", message)
+        return stalled(question, DOWNSTREAM_CONFLICT, message)
     if variant.adoption == "adoptNone" and (seen.published or seen.drafted):
         exists = downstream_exists(variant.place.repository, variant.place.package)[0]
-        return stalled(question, exists.reason, exists.message)
+        return stalled(question, DOWNSTREAM_EXISTS, exists.message)
     return None
 
 
@@ -254,7 +264,7 @@ def _merge_needed(question: Question) -> Blocked:
     message = (
         f"package {place} holds people's changes to another upstream; bringing it to {ref} needs a three-way merge"
     )
-    return failed(question, (_finding(question, "MergeNeeded", message),), question.variant.facts)
+    return failed(question, (_finding(question, MERGE_NEEDED, message),), question.variant.facts)
 
 
 def edited_places(record: PackageRecord, seen: Seen) -> tuple[str, ...]:
@@ -273,7 +283,7 @@ def _edited(question: Question, places: tuple[str, ...], trace: Trace) -> Blocke
         f"package {question.variant.place} was edited on {' and '.join(places)}; taking the change in needs"
         " a three-way merge, nothing was changed"
     )
-    return failed(question, (_finding(question, "PackageEdited", message),), trace)
+    return failed(question, (_finding(question, PACKAGE_EDITED, message),), trace)
 
 
 def _stuck(question: Question, trace: Trace) -> Blocked:
@@ -281,7 +291,7 @@ def _stuck(question: Question, trace: Trace) -> Blocked:
         f"people changed the draft of {question.variant.place}, and the cluster branch has moved on in the package;"
         " merge the draft or delete it, and the update follows"
     )
-    return failed(question, (_finding(question, "DraftEdited", message),), trace)
+    return failed(question, (_finding(question, DRAFT_EDITED, message),), trace)
 
 
 def _waiting(question: Question, trace: Trace) -> Blocked:
@@ -290,10 +300,10 @@ def _waiting(question: Question, trace: Trace) -> Blocked:
     return Blocked(question.variant, question.mine, conditions, (), question.seen, trace, was_rendered=True)
 
 
-def stalled(question: Question, reason: str, message: str) -> Blocked:
+def stalled(question: Question, code: Code, message: str) -> Blocked:
     """Return the outcome for a place that the variant may not have (porch 10, conflict cases)."""
-    finding = _finding(question, reason, message)
-    return Blocked(question.variant, question.record, variant_stalled(reason, message), (finding,), question.seen)
+    finding = _finding(question, code, message)
+    return Blocked(question.variant, question.record, variant_stalled(code.name, message), (finding,), question.seen)
 
 
 def failed(question: Question, findings: tuple[Finding, ...], trace: Trace) -> Blocked:
@@ -321,8 +331,8 @@ def read_finding(data: Mapping[str, str | int]) -> Finding:
     return Finding(str(data["code"]), str(data["message"]), where, Severity(str(data["severity"])))
 
 
-def _finding(question: Question, code: str, message: str) -> Finding:
-    return Finding(code, message, Where(object=str(question.variant.owner.key)))
+def _finding(question: Question, code: Code, message: str) -> Finding:
+    return code.finding(message, Where(object=str(question.variant.owner.key)))
 
 
 def _task(question: Question, base: TreeId) -> str:

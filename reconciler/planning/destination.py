@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from reconciler.krm.findings import Finding, Where
 from reconciler.krm.identity import ObjectKey
+from reconciler.planning.codes import DESTINATION_CONFLICT
 
 STATUS_FOLDER = ".reconciler"
 
@@ -87,7 +88,7 @@ def _conflict(one: Destination, other: Destination, why: str) -> Finding:
     message = (
         f"Repository {one.key.namespace}/{one.name} cannot be written to: {other.key.namespace}/{other.name} {why}"
     )
-    return Finding("DestinationConflict", message, one.where)
+    return DESTINATION_CONFLICT.finding(message, one.where)
 
 
 def nested_packages(package: str, others: Iterable[str]) -> tuple[str, ...]:

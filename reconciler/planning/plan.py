@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reconciler.krm.conditions import Condition
-from reconciler.krm.findings import Finding, Severity, Where
+from reconciler.krm.findings import Finding, Where, softened
 from reconciler.planning.branches import End, Grow, Layout
 from reconciler.planning.claims import Claims, ask, chosen
+from reconciler.planning.codes import DESTINATION_MISSING
 from reconciler.planning.decide import READY, VALID, Render, Sources, decide, finding_data
 from reconciler.planning.destination import Destination
 from reconciler.planning.drafts import Words, Writer, lay_out_all
@@ -19,6 +20,7 @@ from reconciler.planning.outcome import Blocked, Draft, Held, Outcome, Unchanged
 from reconciler.planning.recovery import recover
 from reconciler.planning.standing import Heads, recognise, settle_drafts
 from reconciler.planning.state import DestinationState, Offer, PackageRecord
+from reconciler.rules.codes import DELETION_HELD
 from reconciler.rules.variant import Variant
 from reconciler.snapshot.catalog import Catalog
 from reconciler.snapshot.objects import blob_id
@@ -69,7 +71,7 @@ def _missing(destination: Destination, state: DestinationState, heads: Heads) ->
         )
     else:
         return None
-    return Finding("DestinationMissing", message, destination.where)
+    return DESTINATION_MISSING.finding(message, destination.where)
 
 
 def _place(place: tuple[str, str, str]) -> str:
@@ -92,11 +94,9 @@ def _held_finding(package: str, record: PackageRecord, claims: Claims) -> Findin
     where = Where(object=str(record.owner.key))
     if not claims.complete:
         message = f"whether package {package} is still wanted cannot be told while a config file is unreadable; kept"
-        return Finding("DeletionHeld", message, where, Severity.WARNING)
+        return softened(DELETION_HELD.finding(message, where))
     why = "wants another package now" if record.owner.key in claims.alive else "is gone"
-    return Finding(
-        "DeletionHeld", f"package {package} is kept though {record.owner.key} {why}: removals are held", where
-    )
+    return DELETION_HELD.finding(f"package {package} is kept though {record.owner.key} {why}: removals are held", where)
 
 
 def _after(

@@ -10,8 +10,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from reconciler.krm.findings import Finding, Severity
+from reconciler.krm.findings import Finding
 from reconciler.krm.yaml import Document, YamlFile
+from reconciler.planning.codes import (
+    PROPOSAL_EDITED,
+    PROPOSAL_NOT_POSSIBLE,
+    REVISION_DECLINED,
+    REVISION_PROPOSED,
+)
 from reconciler.planning.state import FORMAT, EngineTooOldError, StateUnreadableError
 from reconciler.rules.variant import Pin
 from reconciler.snapshot.files import File, FileTree
@@ -128,11 +134,9 @@ def suggest(pins: Iterable[Pin], files: FileTree, read: Callable[[bytes], YamlFi
     edits = tuple(Edit(pin, pin.named) for pin in pins if pin.named is not None and not pin.holds)
     before, after = _edit_files(edits, files, read)
     findings = tuple(
-        Finding(
-            "ProposalNotPossible",
+        PROPOSAL_NOT_POSSIBLE.finding(
             f"{move_words(edit)}; CONFIG is a plain folder, so write {_spelled_field(edit)} there by hand",
             edit.pin.where,
-            Severity.WARNING,
         )
         for edit in edits
     )
@@ -265,31 +269,25 @@ def _findings(
 ) -> tuple[Finding, ...]:
     if edits and ground.is_edited:
         return tuple(
-            Finding(
-                "ProposalEdited",
+            PROPOSAL_EDITED.finding(
                 f"{move_words(edit)}; branch {ground.branch} holds what people put there: merge or delete it,"
                 " and the change is proposed",
                 edit.pin.where,
-                Severity.WARNING,
             )
             for edit in edits
         )
     offered = (
-        Finding(
-            "RevisionProposed",
+        REVISION_PROPOSED.finding(
             f"{move_words(edit)}; the change is for review on branch {ground.branch}",
             edit.pin.where,
-            Severity.INFO,
         )
         for edit in edits
     )
     declined = (
-        Finding(
-            "RevisionDeclined",
+        REVISION_DECLINED.finding(
             f"{move_words(Edit(pin, offers[pin.id].revision))}; that was declined, and is proposed again when the"
             " tag has moved on",
             pin.where,
-            Severity.INFO,
         )
         for pin in pins
         if pin.id in offers and offers[pin.id].stage == "declined"

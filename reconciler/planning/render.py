@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from reconciler.krm.conditions import Condition, upsert
-from reconciler.krm.findings import Finding, Severity, Where, errors, in_package
+from reconciler.krm.findings import Finding, Where, errors, in_package, softened
 from reconciler.krm.names import tree_path_fault
 from reconciler.packages.clone import UpstreamAt, clone
 from reconciler.packages.context import ensure_context
@@ -13,6 +13,7 @@ from reconciler.packages.functions.registry import BUILTIN
 from reconciler.packages.kptfile import KPTFILE, Kptfile, Profile, read_kptfile
 from reconciler.packages.pipeline import Functions, RenderFailure, RenderResult
 from reconciler.packages.pipeline import render as run_pipeline
+from reconciler.planning.codes import FUNCTION_UNAVAILABLE, PATH_REFUSED, RENDER_FAILED, UPSTREAM_LOCK_MISSING
 from reconciler.planning.outcome import Rendered
 from reconciler.rules.variant import Earlier, Variant
 from reconciler.snapshot.catalog import Catalog
@@ -73,7 +74,7 @@ def _render(variant: Variant, source: FileTree, catalog: Catalog, engine: Engine
 def _path_faults(variant: Variant, files: FileTree) -> tuple[Finding, ...]:
     where = Where(object=str(variant.owner.key))
     faults = filter(None, map(tree_path_fault, files))
-    return tuple(Finding("PathRefused", f"{variant.place}: {fault}", where) for fault in faults)
+    return tuple(PATH_REFUSED.finding(f"{variant.place}: {fault}", where) for fault in faults)
 
 
 def _cloned(variant: Variant, source: FileTree, engine: Engine) -> tuple[FileTree, tuple[Finding, ...]]:
@@ -117,7 +118,7 @@ def _not_followed(variant: Variant) -> Finding:
         f"{variant.place} was adopted without an upstreamLock: it is mutated, and not updated from"
         f" {variant.upstream.repository}/{variant.upstream.package}"
     )
-    return Finding("UpstreamLockMissing", message, Where(object=str(variant.owner.key)), Severity.WARNING)
+    return UPSTREAM_LOCK_MISSING.finding(message, Where(object=str(variant.owner.key)))
 
 
 def _conditions(result: RenderResult) -> tuple[tuple[Condition, ...], tuple[str, ...]]:
@@ -139,8 +140,8 @@ def _why(failure: RenderFailure) -> str:
 def _pipeline_findings(variant: Variant, result: RenderResult) -> tuple[Finding, ...]:
     # a draft that is gated is still a draft (design 10.19): what is wrong with it is told as a warning
     where = Where(object=str(variant.owner.key))
-    told = tuple(replace(finding, severity=Severity.WARNING) for finding in result.findings)
+    told = tuple(map(softened, result.findings))
     if result.failure is None:
         return told
-    code = "FunctionUnavailable" if result.failure.kind == "unavailable" else "RenderFailed"
-    return (*told, Finding(code, f"{variant.place}: {_why(result.failure)}", where, Severity.WARNING))
+    code = FUNCTION_UNAVAILABLE if result.failure.kind == "unavailable" else RENDER_FAILED
+    return (*told, code.finding(f"{variant.place}: {_why(result.failure)}", where))

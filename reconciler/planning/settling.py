@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from reconciler.krm.findings import Finding, Severity, Where
+from reconciler.krm.findings import Finding, Where
 from reconciler.planning.outcome import Blocked
 from reconciler.planning.state import PackageRecord, Seen
 from reconciler.rules.variant import Settling, Upstream, Variant
+from reconciler.rules.variants.codes import UPSTREAM_SETTLING
 from reconciler.rules.variants.status import variant_stalled
-
-SETTLING = "UpstreamSettling"
 
 
 def hold(variant: Variant, record: PackageRecord | None, seen: Seen) -> Variant | Blocked:
@@ -53,7 +52,7 @@ def _is_of(upstream: Upstream, last: Upstream) -> bool:
 def _stalled(variant: Variant, record: PackageRecord | None, seen: Seen) -> Blocked:
     # what waits for a time, and not for anybody, is no error
     assert variant.settling
-    conditions = variant_stalled(SETTLING, variant.settling.message)
+    conditions = variant_stalled(UPSTREAM_SETTLING.name, variant.settling.message)
     return Blocked(variant, record, conditions, settling_findings(variant), seen)
 
 
@@ -61,4 +60,4 @@ def settling_findings(variant: Variant) -> tuple[Finding, ...]:
     """Return what is to be told of a move that waits; it is told anew in every pass, and never remembered."""
     if variant.settling is None:
         return ()
-    return (Finding(SETTLING, variant.settling.message, Where(object=str(variant.owner.key)), Severity.INFO),)
+    return (UPSTREAM_SETTLING.finding(variant.settling.message, Where(object=str(variant.owner.key))),)

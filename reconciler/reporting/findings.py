@@ -5,13 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from reconciler.krm.findings import Finding, Severity, Where
+from reconciler.krm.findings import Code, Finding, Severity, Where, by_name
 from reconciler.reporting.paths import quoted
 from reconciler.reporting.values import one_line
 
 _SARIF_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _WEIGHT = {severity: weight for weight, severity in enumerate(Severity)}
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_PAGE_HEAD = """\
+# Findings
+
+Every code that a finding can have, written from the tables of the rooms (`codes.py` in each). An error withholds what
+its scope says, and leaves what stands as it was: a `file`, an `object` of the config with all it would make, one
+`package` on one cluster, a whole `destination`, or nothing but a change of the `config` itself. A warning and an info
+withhold nothing. Where what is wrong is told and nothing is withheld for it, an error is shown as a warning: inside of
+a draft that is gated, in a file that is taken whole because it cannot be merged, and while a file of the config cannot
+be read.
+
+| code | severity | scope | what it says |
+|---|---|---|---|"""
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
@@ -49,14 +61,33 @@ def finding_data(finding: Finding) -> dict[str, Any]:
     return {"severity": finding.severity.value, "code": finding.code, "message": finding.message, **where}
 
 
-def sarif(findings: Iterable[Finding], version: str) -> dict[str, Any]:
-    """Return a SARIF 2.1.0 log with one run of this tool in `version`."""
-    ordered = in_order(findings)
-    codes = sorted({finding.code for finding in ordered})
-    driver = {"name": "reconciler", "version": version, "rules": [{"id": code} for code in codes]}
-    results = [_result(finding, codes.index(finding.code)) for finding in ordered]
+def sarif(findings: Iterable[Finding], version: str, codes: Iterable[Code]) -> dict[str, Any]:
+    """Return a SARIF 2.1.0 log with one run of this tool in `version`, its rules described as `codes` say."""
+    ordered, known = in_order(findings), by_name(codes)
+    names = sorted({finding.code for finding in ordered})
+    rules = [_rule(known[name]) for name in names]
+    driver = {"name": "reconciler", "version": version, "rules": rules}
+    results = [_result(finding, names.index(finding.code)) for finding in ordered]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return {"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def findings_page(codes: Iterable[Code]) -> str:
+    """Return the page that lists every code: its severity, its scope, and what it says."""
+    rows = [
+        f"| `{code.name}` | {code.severity} | {code.scope} | {code.meaning} |"
+        for code in sorted(codes, key=lambda one: one.name)
+    ]
+    return "\n".join([_PAGE_HEAD, *rows]) + "\n"
+
+
+def _rule(code: Code) -> dict[str, Any]:
+    return {
+        "id": code.name,
+        "shortDescription": {"text": code.meaning},
+        "defaultConfiguration": {"level": _SARIF_LEVELS[code.severity]},
+        "properties": {"scope": code.scope.value},
+    }
 
 
 def _line(finding: Finding) -> str:

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from reconciler.krm.findings import Finding, Where
+from reconciler.krm.findings import Code, Finding, Where
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.names import ref_name_fault
+from reconciler.rules.codes import NAME_NOT_USABLE, REPOSITORY_INVALID
 from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ConfigObject
 
 _NAMED = 8
@@ -77,7 +78,7 @@ def _read(one: ConfigObject) -> Repository | list[Finding]:
     branch = git.get("branch") or (f"clusters/{one.key.name}" if deployment else "main")
     if why := ref_name_fault(branch):
         message = f'spec.git.branch "{branch}" is not usable: {why}'
-        return [_finding(one, ("spec", "git", "branch"), message, "NameNotUsable")]
+        return [_finding(one, ("spec", "git", "branch"), message, NAME_NOT_USABLE)]
     directory = (git.get("directory") or "").strip("/")
     prefix = git.get("tagPrefix")
     return Repository(
@@ -119,5 +120,5 @@ def _spec_faults(one: ConfigObject, spec: Mapping[str, Any]) -> list[Finding]:
     return faults
 
 
-def _finding(one: ConfigObject, path: tuple[str, ...], message: str, code: str = "RepositoryInvalid") -> Finding:
-    return Finding(code, message, one.where_at(path))
+def _finding(one: ConfigObject, path: tuple[str, ...], message: str, code: Code = REPOSITORY_INVALID) -> Finding:
+    return code.finding(message, one.where_at(path))

@@ -10,13 +10,16 @@ from typing import Any
 
 import pathspec
 
+from reconciler.krm import codes as yaml_codes
 from reconciler.krm.digest import digest
-from reconciler.krm.findings import Finding, Severity, Where
+from reconciler.krm.findings import Finding, Where, by_name
 from reconciler.krm.identity import ObjectKey, split_api_version
 from reconciler.krm.yaml import DEFAULT_LIMITS, Document, Path, YamlError, YamlLimits, parse
+from reconciler.snapshot.codes import DUPLICATE_OBJECT, FILE_UNREADABLE, NAME_MISSING
 from reconciler.snapshot.files import File, FileTree
 from reconciler.snapshot.objects import BlobId
 
+_YAML = by_name(yaml_codes.CODES)
 LOCAL_CONFIG = "config.kubernetes.io/local-config"
 PORCH_GROUP = "config.porch.kpt.dev"
 DEFAULT_NAMESPACE = "default"
@@ -133,7 +136,7 @@ def read_catalog(
     memory = {} if memory is None else memory
     found: dict[ObjectKey, list[ConfigObject]] = {}
     unreadable = [
-        Unreadable(path, Finding("FileUnreadable", f"{path}: {why}", Where(path)))
+        Unreadable(path, FILE_UNREADABLE.finding(f"{path}: {why}", Where(path)))
         for path, why in sorted((unread or {}).items())
         if is_config_path(path)
     ]
@@ -141,7 +144,7 @@ def read_catalog(
     for path, file in _config_files(files):
         parsed = _parse(file, memory, limits)
         if isinstance(parsed, YamlError):
-            finding = Finding(parsed.code, f"{path}:{parsed.line}: {parsed.message}", Where(path, parsed.line))
+            finding = _YAML[parsed.code].finding(f"{path}:{parsed.line}: {parsed.message}", Where(path, parsed.line))
             unreadable.append(Unreadable(path, finding))
             continue
         for document in parsed:
@@ -217,7 +220,7 @@ def _read_object(path: str, document: Document) -> ConfigObject | Finding | None
 def _nameless(path: str, document: Document, data: Mapping[str, Any]) -> Finding:
     where = Where(path, document.line_of(("metadata", "name")), data["kind"], "/metadata/name")
     written = (data.get("metadata") or {}).get("name") if isinstance(data.get("metadata"), dict) else None
-    return Finding("NameMissing", f"metadata.name must be a non-empty string, not {written!r}", where)
+    return NAME_MISSING.finding(f"metadata.name must be a non-empty string, not {written!r}", where)
 
 
 def _is_local_config(metadata: Mapping[str, Any]) -> bool:
@@ -229,7 +232,7 @@ def _is_local_config(metadata: Mapping[str, Any]) -> bool:
 def _duplicate(one: ConfigObject, same: list[ConfigObject]) -> Finding:
     others = ", ".join(f"{other.file}:{other.document.line}" for other in same if other is not one)
     message = f"{one.key} must stand in one place only; it is also at {others}, and neither counts"
-    return Finding("DuplicateObject", message, one.where, Severity.ERROR)
+    return DUPLICATE_OBJECT.finding(message, one.where)
 
 
 def _group(objects: Mapping[ObjectKey, ConfigObject]) -> dict[tuple[str, str], tuple[ConfigObject, ...]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reconciler.krm.findings import Finding, Where
+from reconciler.krm.findings import Where
+from reconciler.packages.codes import SUBPACKAGE_DEPTH
 from reconciler.packages.kptfile import KPTFILE, GitUpstream, Strategy, new_kptfile, read_kptfile
 from reconciler.packages.merge_comments import with_merge_comments
 from reconciler.packages.package import Package, join
@@ -68,4 +69,4 @@ def _unfetched_below(files: FileTree, package: str) -> list[str]:
 
 def _too_deep(before: Updated, package: str) -> Updated:
     text = f"at most {_DEEPEST} packages may lie in each other, each from an upstream of its own"
-    return before.noting((), [Finding("SubpackageDepth", text, Where(join(package, KPTFILE)))])
+    return before.noting((), [SUBPACKAGE_DEPTH.finding(text, Where(join(package, KPTFILE)))])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from reconciler.krm.findings import Finding, Where
+from reconciler.krm.findings import Where
+from reconciler.packages.codes import NO_ORIGIN
 from reconciler.packages.kptfile import KPTFILE, Strategy
 from reconciler.packages.package import join
 from reconciler.packages.update.difference import package_diff
@@ -49,7 +50,7 @@ def _update(sides: Sides, package: str, options: MergeOptions) -> Updated:
         return combined([kptfile, Updated(sides.local.without(join(package, KPTFILE)))])
     if origin and (options.profile == "compat" or package_diff(sides.origin, sides.local)):
         text = f'no origin available for subpackage "{package}": upstream had not fetched it when this package came'
-        return Updated(sides.local, (), (Finding("NoOrigin", text, Where(join(package, KPTFILE))),))
+        return Updated(sides.local, (), (NO_ORIGIN.finding(text, Where(join(package, KPTFILE))),))
     return update_unit(Unit(package, sides, options, is_root=False), _strategy(sides.local, package))
 
 

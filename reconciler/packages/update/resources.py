@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
+from reconciler.krm.codes import YAML_SYNTAX
 from reconciler.krm.conflicts import ABSENT, Conflict
-from reconciler.krm.findings import Finding, Severity, Where
+from reconciler.krm.findings import Code, Finding, Where, softened
 from reconciler.krm.merge3 import MergeError, merge3
 from reconciler.krm.schema import Shapes
 from reconciler.krm.shapes import Shape
 from reconciler.krm.yaml import Document, YamlError
+from reconciler.packages.codes import DUPLICATE_RESOURCE, MERGE_IMPOSSIBLE
 from reconciler.packages.merge_comments import with_comments
 from reconciler.packages.parsing import Unparsable, parse_cached
 from reconciler.packages.update.difference import is_same_resource
@@ -25,7 +27,7 @@ from reconciler.packages.update.writing import Placed, write_file
 from reconciler.snapshot.files import File, FileTree
 
 _CRD = "CustomResourceDefinition"
-Fault: TypeAlias = tuple[str, str, int]
+Fault: TypeAlias = tuple[Code, str, int]
 
 
 def merge_resource_files(sides: Sides, options: MergeOptions) -> Updated:
@@ -118,10 +120,10 @@ class _Reading:
         for side in self.sides:
             parsed = parse_cached(side[path].data) if path in side else None
             if isinstance(parsed, Unparsable):
-                return "YamlSyntax", f"the file must be YAML: {parsed.message}", parsed.line
+                return YAML_SYNTAX, f"the file must be YAML: {parsed.message}", parsed.line
             for first, second in duplicates(_entries(path, side[path].data) if parsed else ()):
                 text = f"a file must hold a resource once, but {first.key} stands in lines {first.document.line} and "
-                return "DuplicateResource", f"{text}{second.document.line}", second.document.line
+                return DUPLICATE_RESOURCE, f"{text}{second.document.line}", second.document.line
         return None
 
     @cached_property
@@ -149,12 +151,12 @@ class _Reading:
             elif path not in self.merged_paths:
                 yield merge_whole_file(self.sides, path, self.options.rules.winner, "D17")
 
-    def _broken(self, path: str, code: str, message: str, line: int) -> Updated:
+    def _broken(self, path: str, code: Code, message: str, line: int) -> Updated:
         if not self.options.isolate_broken:
-            return only(path, self.sides.local.get(path)).noting((), [Finding(code, message, Where(path, line))])
+            return only(path, self.sides.local.get(path)).noting((), [code.finding(message, Where(path, line))])
         taken = merge_whole_file(self.sides, path, self.options.rules.winner, "D17")
         text = f"{message}; it was taken whole" if taken.conflicts else message
-        return taken.noting((), [Finding(code, text, Where(path, line), Severity.WARNING)])
+        return taken.noting((), [softened(code.finding(text, Where(path, line)))])
 
 
 def _merged(reading: _Reading) -> Updated:
@@ -240,7 +242,7 @@ def _changed(group: Group, shapes: _KnownShapes, options: MergeOptions) -> _Outc
         merged = merge3(origin, updated, local, shapes.of(entry), options.rules)
     except (MergeError, YamlError) as error:
         where = Where(entry.path, entry.document.line, str(entry.key))
-        return _Outcome(Placed(group, entry.path, entry.document), (), (Finding("MergeImpossible", str(error), where),))
+        return _Outcome(Placed(group, entry.path, entry.document), (), (MERGE_IMPOSSIBLE.finding(str(error), where),))
     placed = Placed(group, _path(group), merged.document) if merged.document else None
     return _Outcome(placed, tuple(_told(conflict, entry) for conflict in merged.conflicts))
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from posixpath import basename, dirname
 
 from reconciler.krm.conflicts import ABSENT, Conflict
-from reconciler.krm.findings import Finding, Severity, Where
+from reconciler.krm.findings import Finding, Where, softened
 from reconciler.krm.merge3 import MergeError
+from reconciler.packages.codes import MERGE_IMPOSSIBLE
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.packages.package import Package, join
 from reconciler.packages.update.difference import is_same_content, is_yaml
@@ -112,7 +113,7 @@ def _merge_kptfiles(
     try:
         kptfile, conflicts = merge_kptfile(origin, updated, local, options, take_upstream=take_upstream, whole=whole)
     except MergeError as error:
-        return only(path, sides.local[path]).noting((), [Finding("MergeImpossible", str(error), Where(path))])
+        return only(path, sides.local[path]).noting((), [MERGE_IMPOSSIBLE.finding(str(error), Where(path))])
     mode = merged_mode(*(side.get(path) for side in sides))
     told = (Conflict(**{**vars(conflict), "file": path}) for conflict in conflicts)
     return only(path, File(kptfile.to_bytes(), mode)).noting(told)
@@ -121,8 +122,7 @@ def _merge_kptfiles(
 def _unreadable(sides: Sides, path: str, faults: list[Finding], *, isolated: bool) -> Updated:
     if not isolated:
         return only(path, sides.local.get(path)).noting((), faults)
-    warnings = [Finding(each.code, each.message, each.where, Severity.WARNING) for each in faults]
-    return merge_whole_file(sides, path, "local", "D17").noting((), warnings)
+    return merge_whole_file(sides, path, "local", "D17").noting((), map(softened, faults))
 
 
 def _merge_as_upstream_does(sides: Sides, hidden: list[set[str]], options: MergeOptions) -> Updated:

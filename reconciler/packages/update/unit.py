@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from reconciler.krm.conflicts import ABSENT, Conflict
-from reconciler.krm.findings import Finding, Where, errors
+from reconciler.krm.findings import Where, errors
+from reconciler.packages.codes import FAST_FORWARD_LOCAL_CHANGES, SUBPACKAGE_ADDED_TWICE
 from reconciler.packages.kptfile import KPTFILE, Kptfile, Strategy
 from reconciler.packages.package import join
 from reconciler.packages.update.difference import is_minimal_kptfile, package_diff, without_render_status
@@ -105,7 +106,7 @@ def _fast_forward(unit: Unit) -> Updated:
     changed = [path for package in (unit.package, *unit.local_packages) for path in _changed_locally(unit, package)]
     if changed:
         text = f"local package files have been modified: {', '.join(changed)}; fast-forward needs them as they came"
-        finding = Finding("FastForwardLocalChanges", f"{text}: use a different update --strategy", Where(changed[0]))
+        finding = FAST_FORWARD_LOCAL_CHANGES.finding(f"{text}: use a different update --strategy", Where(changed[0]))
         return Updated(unit.sides.local, (), (finding,))
     replaced = _replace(unit)
     kptfile = kptfile_in(replaced.files, unit.package)
@@ -159,8 +160,7 @@ def _taken_kptfile(unit: Unit) -> Updated:
 def _added_twice(sides: Sides, package: str, options: MergeOptions) -> Updated:
     if options.profile == "safe" and not package_diff(sides.updated, sides.local):
         return Updated(sides.local)
-    finding = Finding(
-        "SubpackageAddedTwice",
+    finding = SUBPACKAGE_ADDED_TWICE.finding(
         f'subpackage "{package}" added in both upstream and local, with different content: rename or remove one',
         Where(join(package, KPTFILE)),
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from posixpath import normpath
 
-from reconciler.krm.findings import Finding, Where
+from reconciler.krm.findings import Where
+from reconciler.packages.codes import UPSTREAM_MISSING
 from reconciler.packages.kptfile import KPTFILE, GitUpstream, Kptfile, Strategy
 from reconciler.packages.merge_comments import with_merge_comments
 from reconciler.packages.package import Package, join
@@ -33,7 +34,7 @@ def update_from_upstream(
     root = _git(kptfile)
     if root is None:
         text = "a package must name the Git repository it comes from in upstream.git to be updated"
-        return Updated(local, (), (Finding("UpstreamMissing", text, Where(KPTFILE, pointer="upstream.git")),))
+        return Updated(local, (), (UPSTREAM_MISSING.finding(text, Where(KPTFILE, pointer="upstream.git")),))
     result, waiting = Updated(_with_kptfile(local, "", with_source(kptfile, ref, strategy))), [""]
     while waiting and not has_errors(result):
         package = waiting.pop()

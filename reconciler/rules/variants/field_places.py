@@ -5,23 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from reconciler.krm.findings import Finding, Severity
+from reconciler.krm.findings import Code, Finding
 from reconciler.snapshot.catalog import ConfigObject
 
 _FIELD_PATH = re.compile(r'\b(?:metadata|spec)\b(?:\.[A-Za-z]+|\[\d+\])*|\bapiVersion\b|(?<=^unknown field ")[A-Za-z]+')
 _STEP = re.compile(r"([A-Za-z]+)|\[(\d+)\]")
 
 
-def field_findings(
-    one: ConfigObject, texts: Iterable[str], code: str, severity: Severity = Severity.ERROR
-) -> tuple[Finding, ...]:
+def field_findings(one: ConfigObject, texts: Iterable[str], code: Code) -> tuple[Finding, ...]:
     """Return a finding for each text, at the field it names: `spec.injectors[1].name must not be empty`."""
-    return tuple(_finding(one, text, code, severity) for text in texts)
+    return tuple(_finding(one, text, code) for text in texts)
 
 
-def _finding(one: ConfigObject, text: str, code: str, severity: Severity) -> Finding:
+def _finding(one: ConfigObject, text: str, code: Code) -> Finding:
     named = _FIELD_PATH.search(text)
-    return Finding(code, text, one.where_at(tuple(_steps(named[0]))) if named else one.where, severity)
+    return code.finding(text, one.where_at(tuple(_steps(named[0]))) if named else one.where)
 
 
 def _steps(path: str) -> Iterator[str | int]:

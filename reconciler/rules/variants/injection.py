@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from reconciler.krm.conditions import Condition
-from reconciler.krm.findings import Finding, Severity, Where
+from reconciler.krm.findings import Finding, Where
 from reconciler.krm.yaml import YamlFile
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.packages.parsing import edited_document, json_text, parse_cached
 from reconciler.rules.variant import Injected, Mutated
+from reconciler.rules.variants.codes import INJECTION_GATE_KEPT, INJECTION_POINT_INVALID
 from reconciler.rules.variants.model import Injector
 from reconciler.rules.variants.points import CONDITION_PREFIX, INJECTED, InjectionPoint, find_points
 from reconciler.snapshot.catalog import ConfigObject
@@ -68,7 +69,7 @@ def inject(
     """
     found = find_points(files)
     if found.error:
-        return Mutated(files, findings=(Finding("InjectionPointInvalid", found.error),))
+        return Mutated(files, findings=(INJECTION_POINT_INVALID.finding(found.error),))
     before = _points_by_type(earlier)
     outcomes = [_choose(point, injectors, namespace, view, before) for point in found.points]
     filled = _write_points(files, outcomes)
@@ -184,11 +185,9 @@ def _injected(outcomes: Iterable[Outcome]) -> tuple[Injected, ...]:
 def _gate_warnings(kptfile: Kptfile, outcomes: Iterable[Outcome]) -> tuple[Finding, ...]:
     gated = set(kptfile.readiness_gates)
     return tuple(
-        Finding(
-            "InjectionGateKept",
+        INJECTION_GATE_KEPT.finding(
             f'the gate "{point.condition_type}" stays although the injection point is optional',
             Where(point.file, object=f"{point.kind}/{point.name}"),
-            Severity.WARNING,
         )
         for point in (outcome.point for outcome in outcomes)
         if not point.required and point.condition_type in gated

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from reconciler.krm.findings import Finding, Severity, Where
+from reconciler.krm.findings import Finding, Where, softened
 from reconciler.rules.variant import Pin, RoomResult, Settling
+from reconciler.rules.variants.codes import BY_REASON, UPSTREAM_SETTLING
 from reconciler.rules.variants.model import Upstream
 from reconciler.rules.variants.read_parts import REWRITE
 from reconciler.rules.variants.read_set import REVISION_SET_API_VERSION, read_package_variant_set, read_revision_set
@@ -99,7 +100,7 @@ def _pin(
             # the objects that need the repository tell of it
             return pin(), ()
         case Unresolved(reason, message):
-            return pin(), (Finding(reason, message, where, Severity.WARNING),)
+            return pin(), (softened(BY_REASON[reason].finding(message, where)),)
         case Resolved() as named:
             counts = upstreams.resolve(namespace, upstream)
             holds = isinstance(counts, Resolved) and counts.tree == named.tree
@@ -112,7 +113,7 @@ def _pin(
 
 
 def _waits(settling: Settling, where: Where) -> Iterable[Finding]:
-    yield Finding("UpstreamSettling", settling.message, where, Severity.INFO)
+    yield UPSTREAM_SETTLING.finding(settling.message, where)
 
 
 def _in_style(written: object, named: Resolved) -> str | int:

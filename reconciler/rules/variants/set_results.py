@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reconciler.krm.conditions import Condition
-from reconciler.krm.findings import Finding, Severity
+from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey, split_api_version
 from reconciler.rules.repository import Repository
 from reconciler.rules.variant import ConfigStatus, Owner, RoomResult, Stalled, Variant
 from reconciler.rules.variants import status
+from reconciler.rules.variants.codes import BY_REASON, DEPRECATED, NO_MATCH, NOT_PORTABLE, VALIDATION_ERROR
 from reconciler.rules.variants.field_places import field_findings
 from reconciler.rules.variants.guards import guard_deletions, name_conflict
 from reconciler.rules.variants.model import Upstream
@@ -35,10 +36,10 @@ def result_of_set(
     """
     spec, errors, warnings = read_package_variant_set(one.data, around.cel)
     if spec is None:
-        result = _failed(one, status.set_invalid(errors), field_findings(one, errors, "ValidationError"))
+        result = _failed(one, status.set_invalid(errors), field_findings(one, errors, VALIDATION_ERROR))
     else:
         result = _result_of_sound_set(one, spec, _SetView(one.key.namespace, catalog, around, upstreams), taken)
-        notes = field_findings(one, portability_notes(spec, around.cel), "NotPortable", Severity.INFO)
+        notes = field_findings(one, portability_notes(spec, around.cel), NOT_PORTABLE)
         result = replace(result, findings=(*result.findings, *notes))
     return _noted(result, one, warnings) if warnings else result
 
@@ -48,7 +49,7 @@ def _result_of_sound_set(
 ) -> RoomResult:
     expansion = _expand(one, spec, view, taken)
     if isinstance(expansion, SetFailure):
-        finding = Finding(expansion.reason, expansion.message, one.where)
+        finding = BY_REASON[expansion.reason].finding(expansion.message, one.where)
         return _failed(one, status.set_failed(expansion), (finding,))
     return _reconciled(one, expansion, view.around, view.upstreams)
 
@@ -57,7 +58,7 @@ def _noted(result: RoomResult, one: ConfigObject, warnings: Sequence[str]) -> Ro
     """Add what is written in a deprecated way to the findings, and to the set's own status, which is the last."""
     *children, own = result.statuses
     own = replace(own, conditions=(*own.conditions, *status.deprecated(warnings)))
-    findings = (*field_findings(one, warnings, "Deprecated", Severity.WARNING), *result.findings)
+    findings = (*field_findings(one, warnings, DEPRECATED), *result.findings)
     return replace(result, statuses=(*children, own), findings=findings)
 
 
@@ -94,12 +95,12 @@ def _place(
 
 
 def _findings(one: ConfigObject, expansion: Expansion, held: SetFailure | None) -> tuple[Finding, ...]:
-    skipped = tuple(Finding(target.reason, target.message, one.where) for target in expansion.skipped)
+    skipped = tuple(BY_REASON[target.reason].finding(target.message, one.where) for target in expansion.skipped)
     if held:
-        return (*skipped, Finding(held.reason, held.message, one.where))
+        return (*skipped, BY_REASON[held.reason].finding(held.message, one.where))
     if expansion.variants or skipped:
         return skipped
-    return (Finding("NoMatch", f"no target of {one.key} matches anything", one.where, Severity.WARNING),)
+    return (NO_MATCH.finding(f"no target of {one.key} matches anything", one.where),)
 
 
 def _key(generated: GeneratedVariant) -> ObjectKey:

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from reconciler.krm.digest import digest
-from reconciler.krm.findings import Finding, Severity, Where
+from reconciler.krm.findings import Finding, Where
 from reconciler.rules.repository import kptfile_url, repository_missing
 from reconciler.rules.variant import ConfigStatus, Owner, Place, RoomResult, Stalled, Upstream, Variant
 from reconciler.rules.variants import status
+from reconciler.rules.variants.codes import (
+    BY_REASON,
+    DEPRECATED,
+    DOWNSTREAM_NOT_FOUND,
+    LINK_SKIPPED,
+    UPSTREAM_UNREACHABLE,
+    UPSTREAM_WARNING,
+    VALIDATION_ERROR,
+)
 from reconciler.rules.variants.field_places import field_findings
 from reconciler.rules.variants.model import PackageVariantSpec
 from reconciler.rules.variants.mutate import mutation_of
@@ -23,10 +32,10 @@ def result_of_variant(one: ConfigObject, around: Surroundings, upstreams: Upstre
     """Return the variant that a hand-written PackageVariant asks for, or why it stalls."""
     owner = Owner(one.key, one.api_version)
     spec, errors, warnings = read_package_variant(one.data)
-    deprecated = field_findings(one, warnings, "Deprecated", Severity.WARNING)
+    deprecated = field_findings(one, warnings, DEPRECATED)
     noted = (ConfigStatus(one.key, one.api_version, status.deprecated(warnings)),) if warnings else ()
     if spec is None:
-        findings = field_findings(one, errors, "ValidationError")
+        findings = field_findings(one, errors, VALIDATION_ERROR)
         placed: Variant | Stalled = Stalled(owner, status.variant_invalid(errors), findings, _written_place(one))
     else:
         placed = place_variant(owner, spec, one.where, around, upstreams)
@@ -42,16 +51,16 @@ def place_variant(
     namespace = owner.key.namespace
     if (namespace, spec.downstream.repo) not in around.repositories:
         message = repository_missing(around.repositories, namespace, spec.downstream.repo)
-        conditions = status.variant_stalled("DownstreamNotFound", message)
-        return Stalled(owner, conditions, (Finding("DownstreamNotFound", message, where),), _place(owner, spec))
+        conditions = status.variant_stalled(DOWNSTREAM_NOT_FOUND.name, message)
+        return Stalled(owner, conditions, (DOWNSTREAM_NOT_FOUND.finding(message, where),), _place(owner, spec))
     found = upstreams.resolve(namespace, spec.upstream)
     match found:
         case Unresolved(reason, message):
             conditions = status.variant_unresolved(found)
-            finding = Finding(reason, message, where)
+            finding = BY_REASON[reason].finding(message, where)
         case Unreachable(message):
             conditions = status.variant_failed(message)
-            finding = Finding("UpstreamUnreachable", message, where)
+            finding = UPSTREAM_UNREACHABLE.finding(message, where)
         case Resolved():
             return _variant(owner, spec, where, found, around)
     return Stalled(owner, conditions, (finding,), _place(owner, spec))
@@ -75,12 +84,12 @@ def _variant(owner: Owner, spec: PackageVariantSpec, where: Where, found: Resolv
 
 
 def _warnings(found: Resolved, where: Where) -> tuple[Finding, ...]:
-    texts = [("UpstreamWarning", text) for text in found.warnings]
+    told = [UPSTREAM_WARNING.finding(text, where) for text in found.warnings]
     if found.skipped:
         more = ", …" if len(found.skipped) > _NAMED else ""
         paths = ", ".join(found.skipped[:_NAMED]) + more
-        texts.append(("LinkSkipped", f"links and submodules of {found.package} are not copied: {paths}"))
-    return tuple(Finding(code, text, where, Severity.WARNING) for code, text in texts)
+        told.append(LINK_SKIPPED.finding(f"links and submodules of {found.package} are not copied: {paths}", where))
+    return tuple(told)
 
 
 def _place(owner: Owner, spec: PackageVariantSpec) -> Place:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
-from reconciler.krm.findings import Finding, Severity, Where
-from reconciler.reporting.findings import finding_lines, findings_data, sarif
+from reconciler.krm.findings import Code, Finding, Scope, Severity, Where, by_name
+from reconciler.reporting.findings import finding_lines, findings_data, findings_page, sarif
 
 BAD = Finding("NameMissing", "metadata.name must be a non-empty string", Where("a.yaml", 3, "Site", "/metadata/name"))
 ODD = Finding("Alias", "spelt in an old way", Where("a.yaml", 3), Severity.WARNING)
@@ -15,6 +16,13 @@ BARE = Finding("Odd", "two\nlines")
 OWNER = "PackageVariant/default/gw"
 INSIDE = Finding("KptfileInvalid", "wrong", Where("Kptfile", 2, "", "info.site", "berlin/gateway", OWNER))
 WHOLE = Finding("InjectionPointInvalid", "x.yaml: broken", Where(package="berlin/gateway", owner=OWNER))
+CODES = (
+    Code("NameMissing", Severity.ERROR, Scope.OBJECT, "No name."),
+    Code("NotPortable", Severity.INFO, Scope.OBJECT, "Not there."),
+    Code("Odd", Severity.WARNING, Scope.FILE, "Hm."),
+    Code("KptfileInvalid", Severity.ERROR, Scope.PACKAGE, "Wrong."),
+    Code("Unused", Severity.ERROR, Scope.PACKAGE, "Never."),
+)
 NAMED = Finding("RenderFailed", "berlin/gateway: no", Where("", 0, OWNER, "", "berlin/gateway", OWNER))
 
 
@@ -69,7 +77,7 @@ def test_data_names_package_and_owner() -> None:
 
 
 def test_sarif_does_not_take_a_file_of_a_package_for_one_of_the_config() -> None:
-    (result,) = sarif([INSIDE], "1.2.3")["runs"][0]["results"]
+    (result,) = sarif([INSIDE], "1.2.3", CODES)["runs"][0]["results"]
 
     assert result["locations"] == [{
         "physicalLocation": {
@@ -86,15 +94,32 @@ def test_data_leaves_out_what_is_unknown() -> None:
     ]
 
 
+def rule(name: str, level: str) -> dict[str, Any]:
+    code = by_name(CODES)[name]
+    return {
+        "id": name,
+        "shortDescription": {"text": code.meaning},
+        "defaultConfiguration": {"level": level},
+        "properties": {"scope": code.scope.value},
+    }
+
+
+def test_the_page_of_findings_has_a_row_for_each_code() -> None:
+    *_, first, second = findings_page([CODES[2], CODES[0]]).splitlines()
+
+    assert first == "| `NameMissing` | error | object | No name. |"
+    assert second == "| `Odd` | warning | file | Hm. |"
+
+
 def test_sarif() -> None:
-    log = sarif([BAD, FAR, BARE], "1.2.3")
+    log = sarif([BAD, FAR, BARE], "1.2.3", CODES)
     run = log["runs"][0]
 
     assert log["version"] == "2.1.0"
     assert run["tool"]["driver"] == {
         "name": "reconciler",
         "version": "1.2.3",
-        "rules": [{"id": "NameMissing"}, {"id": "NotPortable"}, {"id": "Odd"}],
+        "rules": [rule("NameMissing", "error"), rule("NotPortable", "note"), rule("Odd", "warning")],
     }
     assert run["results"] == [
         {"ruleId": "Odd", "ruleIndex": 2, "level": "error", "message": {"text": "two\nlines"}},

@@ -1,0 +1,58 @@
+"""The codes of the world: what keeps a pass from reading or writing a repository; and all tables (design 10.24)."""
+
+from __future__ import annotations
+
+from reconciler.krm import codes as krm
+from reconciler.krm.findings import Code, Scope, Severity
+from reconciler.packages import codes as packages
+from reconciler.planning import codes as planning
+from reconciler.rules import codes as rules
+from reconciler.rules.variants import codes as variants
+from reconciler.snapshot import codes as snapshot
+
+CODES = (
+    ENGINE_TOO_OLD := Code(
+        "EngineTooOld", Severity.ERROR, Scope.DESTINATION, "State was written by a newer version, and is left alone."
+    ),
+    PROPOSAL_BRANCH_TAKEN := Code(
+        "ProposalBranchTaken",
+        Severity.WARNING,
+        Scope.CONFIG,
+        "The branch of a proposal cannot be made, because another branch is in its way.",
+    ),
+    PROPOSAL_FAILED := Code(
+        "ProposalFailed",
+        Severity.WARNING,
+        Scope.CONFIG,
+        "A proposal to the config could not be pushed; it is tried again.",
+    ),
+    PROPOSAL_LOST := Code(
+        "ProposalLost",
+        Severity.INFO,
+        Scope.CONFIG,
+        "A proposal to the config lost a race, and is made again in the next pass.",
+    ),
+    PROPOSAL_REFUSED := Code(
+        "ProposalRefused", Severity.WARNING, Scope.CONFIG, "The host of the config refused a proposal."
+    ),
+    PUSH_FAILED := Code(
+        "PushFailed", Severity.ERROR, Scope.DESTINATION, "Drafts could not be pushed; it is tried again."
+    ),
+    PUSH_REFUSED := Code("PushRefused", Severity.ERROR, Scope.DESTINATION, "A host refused to take drafts."),
+    REPOSITORY_UNREACHABLE := Code(
+        "RepositoryUnreachable", Severity.ERROR, Scope.DESTINATION, "A repository cannot be read now."
+    ),
+    STATE_UNREADABLE := Code(
+        "StateUnreadable",
+        Severity.ERROR,
+        Scope.DESTINATION,
+        "The state of a destination is not what this program wrote, and is left alone.",
+    ),
+    URL_REFUSED := Code("UrlRefused", Severity.ERROR, Scope.DESTINATION, "An address may not be used, or is none."),
+)
+
+ALL_CODES = tuple(
+    code
+    for table in (krm.CODES, snapshot.CODES, packages.CODES, rules.CODES, variants.CODES, planning.CODES, CODES)
+    for code in table
+)

@@ -1,0 +1,101 @@
+"""The codes of planning: what keeps a package, or a whole destination, as it is (design 10.24)."""
+
+from __future__ import annotations
+
+from reconciler.krm.findings import Code, Scope, Severity
+
+CODES = (
+    DESTINATION_CONFLICT := Code(
+        "DestinationConflict",
+        Severity.ERROR,
+        Scope.DESTINATION,
+        "Two Repositories share a name, or their directories on one branch overlap.",
+    ),
+    DESTINATION_MISSING := Code(
+        "DestinationMissing",
+        Severity.ERROR,
+        Scope.DESTINATION,
+        "A branch that was there before is gone, or a Repository points elsewhere now.",
+    ),
+    DOWNSTREAM_CONFLICT := Code(
+        "DownstreamConflict",
+        Severity.ERROR,
+        Scope.PACKAGE,
+        "Packages would lie in one another, or two owners want one place.",
+    ),
+    DOWNSTREAM_EXISTS := Code(
+        "DownstreamExists", Severity.ERROR, Scope.PACKAGE, "A package that nobody here owns is in the way."
+    ),
+    DRAFT_EDITED := Code(
+        "DraftEdited",
+        Severity.ERROR,
+        Scope.PACKAGE,
+        "People changed a draft, and the cluster branch has moved on in the same package.",
+    ),
+    FUNCTION_INTERRUPTED := Code(
+        "FunctionInterrupted", Severity.ERROR, Scope.PACKAGE, "A function was stopped from outside; it is tried again."
+    ),
+    FUNCTION_UNAVAILABLE := Code(
+        "FunctionUnavailable",
+        Severity.WARNING,
+        Scope.PACKAGE,
+        "A function cannot run here; the draft shows the package without it, and is gated.",
+    ),
+    MERGE_NEEDED := Code(
+        "MergeNeeded",
+        Severity.ERROR,
+        Scope.PACKAGE,
+        "A package holds people's changes to another upstream, and needs a three-way merge.",
+    ),
+    OWNERSHIP_CONFLICT := Code(
+        "OwnershipConflict", Severity.ERROR, Scope.PACKAGE, "A package is owned by another object."
+    ),
+    PACKAGE_EDITED := Code(
+        "PackageEdited",
+        Severity.ERROR,
+        Scope.PACKAGE,
+        "People changed a package, and taking the change in needs a three-way merge.",
+    ),
+    PACKAGE_TOO_LARGE := Code(
+        "PackageTooLarge", Severity.ERROR, Scope.PACKAGE, "A package is beyond the limits of what is read."
+    ),
+    PATH_REFUSED := Code(
+        "PathRefused", Severity.ERROR, Scope.PACKAGE, "A package has a path that no tree of ours may hold."
+    ),
+    PROPOSAL_EDITED := Code(
+        "ProposalEdited",
+        Severity.WARNING,
+        Scope.CONFIG,
+        "Revisions cannot be proposed, because people changed the branch of the proposal.",
+    ),
+    PROPOSAL_NOT_POSSIBLE := Code(
+        "ProposalNotPossible",
+        Severity.WARNING,
+        Scope.CONFIG,
+        "Revisions cannot be proposed to a plain folder; people write them there.",
+    ),
+    RENDER_FAILED := Code(
+        "RenderFailed",
+        Severity.WARNING,
+        Scope.PACKAGE,
+        "A function failed; the draft shows the package without it, and is gated.",
+    ),
+    REVISION_DECLINED := Code(
+        "RevisionDeclined",
+        Severity.INFO,
+        Scope.CONFIG,
+        "A proposed revision was declined; it is proposed again when its tag has moved on.",
+    ),
+    REVISION_PROPOSED := Code(
+        "RevisionProposed",
+        Severity.INFO,
+        Scope.CONFIG,
+        "A tag has moved, and the revision that it names is proposed to the config.",
+    ),
+    UPSTREAM_LOCK_MISSING := Code(
+        "UpstreamLockMissing",
+        Severity.WARNING,
+        Scope.PACKAGE,
+        "A package was adopted without an upstreamLock: it is mutated and not updated.",
+    ),
+)
