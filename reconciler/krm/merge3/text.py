@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from reconciler.krm.conflicts import ABSENT
@@ -10,10 +10,11 @@ from reconciler.krm.merge3.lists import Keys, find_keys, same_text
 from reconciler.krm.merge3.rules import MergeRules
 from reconciler.krm.shapes import Shape
 from reconciler.krm.yaml import Document, Original, Path
-from reconciler.krm.yaml.align import align
+from reconciler.krm.yaml.align import Pair, align
 from reconciler.krm.yaml.same import same
 
 C = TypeVar("C")
+Pairing: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], Iterable[Pair]]
 
 
 class _Value(NamedTuple):
@@ -28,11 +29,20 @@ _Sides: TypeAlias = tuple[_Value | None, _Value | None, _Value | None]
 
 
 def write_merged(
-    local: Document, origin: Document | None, updated: Document, data: Any, shape: Shape, rules: MergeRules
+    local: Document,
+    origin: Document | None,
+    updated: Document,
+    data: Any,
+    shape: Shape,
+    rules: MergeRules,
+    pairing: Pairing = align,
 ) -> Document:
-    """Return the local document changed to mean `data`, with upstream's text where upstream's values are new."""
+    """Return the local document changed to mean `data`, with upstream's text where upstream's values are new.
+
+    `pairing` tells which elements are the same in lists that no key tells apart.
+    """
     sides = (_Value(local.data), None if origin is None else _Value(origin.data), _Value(updated.data))
-    writer = _Writer((local, origin, updated), rules)
+    writer = _Writer((local, origin, updated), rules, pairing)
     writer.visit((), data, sides, shape)
     edited = local.with_data(data, updated.lending(writer.originals))
     comments, heads = edited.comments(), edited.heads()
@@ -45,8 +55,11 @@ def write_merged(
 class _Writer:
     """One walk over the merged data, with what each side has in its places."""
 
-    def __init__(self, documents: tuple[Document, Document | None, Document], rules: MergeRules) -> None:
+    def __init__(
+        self, documents: tuple[Document, Document | None, Document], rules: MergeRules, pairing: Pairing
+    ) -> None:
         self.rules = rules
+        self.pairing = pairing
         self.comments = [{} if document is None else document.comments() for document in documents]
         self.heads = [{} if document is None else document.heads() for document in documents]
         self.has_comments = any(self.comments) or any(self.heads)
@@ -98,10 +111,21 @@ class _Writer:
                 yield name, child, (local, origin, updated)
         elif isinstance(data, list):
             keys = self._keys(sides, shape)
-            partners = [_partners(side, data, keys) for side in sides]
+            partners = [self._partners(side, data, keys) for side in sides]
             for index, child in enumerate(data):
                 local, origin, updated = (side.get(index) for side in partners)
                 yield index, child, (local, origin, updated)
+
+    def _partners(self, side: _Value | None, merged: list[Any], keys: Keys | None) -> dict[int, _Value]:
+        """Return what the side has for elements of the merged list, by their index there."""
+        if side is None or not isinstance(side.data, list):
+            return {}
+        pairs = self.pairing(side.data, merged) if keys is None else _matched(side.data, merged, keys)
+        return {
+            there: _Value(side.data[here], (*side.path, here))
+            for here, there in pairs
+            if here is not None and there is not None
+        }
 
     def _is_their_list(self, data: Any, sides: _Sides, shape: Shape) -> bool:
         """Tell whether the list was taken from upstream, with everything in it (kpt.md 7.3)."""
@@ -134,18 +158,6 @@ def _entry(side: _Value | None, name: str) -> _Value | None:
     if side is None or not isinstance(side.data, dict) or name not in side.data:
         return None
     return _Value(side.data[name], (*side.path, name))
-
-
-def _partners(side: _Value | None, merged: list[Any], keys: Keys | None) -> dict[int, _Value]:
-    """Return what the side has for elements of the merged list, by their index there."""
-    if side is None or not isinstance(side.data, list):
-        return {}
-    pairs = align(side.data, merged) if keys is None else _matched(side.data, merged, keys)
-    return {
-        there: _Value(side.data[here], (*side.path, here))
-        for here, there in pairs
-        if here is not None and there is not None
-    }
 
 
 def _matched(elements: list[Any], merged: list[Any], keys: Keys) -> Iterator[tuple[int | None, int]]:
