@@ -20,7 +20,7 @@ def align(old: Sequence[Any], new: Sequence[Any]) -> list[Pair]:
 
     Equal items meet first, then those of the same name, then those at the same position.
     """
-    old_keys, new_keys = [_fingerprint(item) for item in old], [_fingerprint(item) for item in new]
+    old_keys, new_keys = [fingerprint(item) for item in old], [fingerprint(item) for item in new]
     front = _shared_front(old_keys, new_keys)
     back = _shared_front(old_keys[front:][::-1], new_keys[front:][::-1])
     middle = range(front, len(old) - back), range(front, len(new) - back)
@@ -83,7 +83,8 @@ def _identity(item: Any) -> tuple[str, str] | None:
     return None
 
 
-def _fingerprint(item: Any) -> str:
+def fingerprint(item: Any) -> str:
+    """Return a text that two items share only if they are the same data."""
     try:
         return json.dumps(item, sort_keys=True)
     except (TypeError, ValueError):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from reconciler.krm.yaml import emit
 from reconciler.krm.yaml.comments import Path, node_at
-from reconciler.krm.yaml.compose import BREAK
 from reconciler.krm.yaml.emit import Style, indented
 from reconciler.krm.yaml.layout import Layout
-from reconciler.krm.yaml.nodes import AliasNode, MapNode, Node, ScalarNode, is_block
+from reconciler.krm.yaml.nodes import Node, ScalarNode, is_block
+from reconciler.krm.yaml.standing import key_of, lines_above, one_line, standing_lines, start_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,98 +66,52 @@ class Borrowed:
             return emit.value_lines(value, style, scalar)
         return "", without_blank_head(chain(*texts))
 
-    # an original that is written anew
+    def _standing(self, path: Path) -> list[str] | None:
+        try:
+            _, place = node_at(self.root, path)
+        except KeyError:
+            return None
+        return standing_lines(self.layout, self.root, place) if place else None
 
     def _entry_anew(self, original: Original, path: Path, name: str, value: Any, style: Style) -> list[str]:
-        above, key, comment = self._dress(original.path)
-        head, body = self.value_lines(path, value, style, self._scalar_style(original.path))
-        first = [*(key or emit.key_line(name)).split("\n")]
-        first[-1] += f" {head or comment}".rstrip()
+        dress = self._dress(original.path)
+        head, body = self.value_lines(path, value, style, dress.scalar)
+        first = [*(f"{dress.key}:" if dress.key else emit.key_line(name)).split("\n")]
+        first[-1] += f" {head or dress.beside}".rstrip()
         inner = 0 if isinstance(value, list) and style.compact and len(first) == 1 else style.step
-        return [*above, *first, *indented(body, inner)]
+        return [*dress.above, *first, *indented(body, inner)]
 
     def _item_anew(self, original: Original, path: Path, value: Any, style: Style) -> list[str]:
-        above, _, _ = self._dress(original.path)
-        head, body = self.value_lines(path, value, style, self._scalar_style(original.path))
+        dress = self._dress(original.path)
+        head, body = self.value_lines(path, value, style, dress.scalar)
         if head:
-            return [*above, f"- {head}", *indented(body, 2)]
+            return [*dress.above, f"- {head}", *indented(body, 2)]
         number = next(number for number, line in enumerate(body) if line and not line.startswith("#"))
-        return [*above, *body[:number], f"- {body[number]}", *indented(body[number + 1 :], 2)]
+        return [*dress.above, *body[:number], f"- {body[number]}", *indented(body[number + 1 :], 2)]
 
-    def _dress(self, path: Path) -> tuple[list[str], str, str]:
-        """Return (the comment lines above, the key with its colon or "", the comment beside a block collection)."""
+    def _dress(self, path: Path) -> _Dress:
         try:
-            node, holder = node_at(self.root, path)
+            node, place = node_at(self.root, path)
         except KeyError:
-            return [], "", ""
-        key, start = "", node.start
-        if holder is not None and isinstance(holder[0], MapNode):
-            key_node = holder[0].children[holder[1] - 1]
-            start = key_node.start
-            key = self._plain_text(key_node)
-        elif holder is not None and is_block(holder[0]):
-            start = self._dash(holder)
-        return self._above(start), f"{key}:" if key else "", self.comments.get(path, "") if is_block(node) else ""
+            return _Dress()
+        if place is None or not is_block(place[0]):
+            return _Dress()
+        key = key_of(place)
+        return _Dress(
+            lines_above(self.layout, self.root, start_of(self.layout, place)),
+            one_line(self.layout, key) if key is not None else "",
+            self.comments.get(path, "") if is_block(node) else "",
+            node.style if isinstance(node, ScalarNode) else "",
+        )
 
-    def _scalar_style(self, path: Path) -> str:
-        try:
-            node, _ = node_at(self.root, path)
-        except KeyError:
-            return ""
-        return node.style if isinstance(node, ScalarNode) else ""
 
-    # an original as it stands
+class _Dress(NamedTuple):
+    """What is taken from an original whose value is written anew: comments, the text of its key, a scalar's style."""
 
-    def _standing(self, path: Path) -> list[str] | None:
-        """Return the lines of an entry or item and of the comments that belong to it, None if they cannot be moved."""
-        try:
-            node, holder = node_at(self.root, path)
-        except KeyError:
-            return None
-        if holder is None or not _is_movable(node):
-            return None
-        parent, index = holder
-        key = parent.children[index - 1] if isinstance(parent, MapNode) else None
-        if key is not None and (not _is_movable(key) or self.layout.after_colon(key) is None):
-            return None
-        if not is_block(parent):
-            return self._from_flow(key, node)
-        start = key.start if key is not None else self._dash(holder)
-        lines = self._lines(start, node)
-        return lines and [*self._above(start), *lines]
-
-    def _from_flow(self, key: Node | None, node: Node) -> list[str] | None:
-        value, name = self._plain_text(node), self._plain_text(key) if key is not None else ""
-        if not value or (key is not None and not name):
-            return None
-        return [f"{name}: {value}" if name else f"- {value}"]
-
-    def _plain_text(self, node: Node) -> str:
-        """Return the text of a node if it stands on one line and needs no anchor, else ""."""
-        text = self.layout.text[node.start : node.end]
-        return text if _is_movable(node) and not BREAK.search(text) else ""
-
-    def _dash(self, holder: tuple[Node, int]) -> int:
-        after = self.layout.after_dash(holder[0], holder[1])  # type: ignore[arg-type]  # a block that is no mapping
-        return after - 1 if after is not None else holder[0].start
-
-    def _lines(self, start: int, node: Node) -> list[str] | None:
-        column, first = self.layout.column(start), self.layout.line(start)
-        last = self.layout.feet(self.layout.line(self.layout.tail(node)), column)
-        below = [self.layout.line_text(number) for number in range(first + 1, last + 1)]
-        if any(line[:column].strip(" ") for line in below):
-            return None
-        return [self.layout.text[start : self.layout.ends[first]], *(line[column:] for line in below)]
-
-    def _above(self, start: int) -> list[str]:
-        """Return the comment lines above an entry or item, and the blank ones above these."""
-        line, column = self.layout.line(start), self.layout.column(start)
-        if line == self.layout.line(self.root.start) or not self.layout.begins_line(start):
-            return []
-        first = self.layout.head(line, column)
-        while first > 0 and not self.layout.line_text(first - 1).strip():
-            first -= 1
-        return [self.layout.line_text(number)[column:].rstrip() for number in range(first, line)]
+    above: Sequence[str] = ()
+    key: str = ""
+    beside: str = ""
+    scalar: str = ""
 
 
 def without_blank_head(lines: Iterable[str]) -> list[str]:
@@ -165,10 +119,3 @@ def without_blank_head(lines: Iterable[str]) -> list[str]:
     found = list(lines)
     start = next((number for number, line in enumerate(found) if line), len(found))
     return found[start:]
-
-
-def _is_movable(node: Node) -> bool:
-    """Tell whether the node means the same in another document: aliases and what they name belong to theirs."""
-    if isinstance(node, AliasNode) or node.anchor is not None:
-        return False
-    return isinstance(node, ScalarNode) or all(map(_is_movable, node.children))

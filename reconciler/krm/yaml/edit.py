@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, Literal
 
-from reconciler.krm.yaml.align import Pair, align
+from reconciler.krm.yaml.align import Pair, align, fingerprint
 from reconciler.krm.yaml.borrowed import Borrowed, without_blank_head
 from reconciler.krm.yaml.comments import Path, Span, key_name
 from reconciler.krm.yaml.emit import DEFAULT_STYLE, Style, flow_text
@@ -23,6 +23,7 @@ from reconciler.krm.yaml.rows import Rows
 from reconciler.krm.yaml.same import same
 from reconciler.krm.yaml.scalar import inline_text, json_text
 from reconciler.krm.yaml.splices import Declined, Splices
+from reconciler.krm.yaml.standing import standing_lines
 from reconciler.krm.yaml.style import find_style, is_json
 
 _MISSING = object()
@@ -320,9 +321,19 @@ class _Editor:
             return
         spans = [(self._dash(node, index), self.layout.tail(child)) for index, child in enumerate(node.children)]
         self.rows.remove(spans, kept, column)
+        moved = self._moved(node, kept)
         for index, wanted_items in added:
-            texts = [self.borrowed.item_lines((*path, wanted), new[wanted], self.style) for wanted in wanted_items]
+            texts = [self._item_lines(node, moved, (*path, wanted), new[wanted]) for wanted in wanted_items]
             self._add_rows(spans, kept, index, list(chain(*texts)), column)
+
+    def _moved(self, node: SeqNode, kept: list[bool]) -> dict[str, int]:
+        """Return the items that lose their place, by what they are: those that only move keep their lines."""
+        return {fingerprint(node.data[index]): index for index, keep in enumerate(kept) if not keep}
+
+    def _item_lines(self, node: SeqNode, moved: dict[str, int], path: Path, value: Any) -> list[str]:
+        index = moved.get(fingerprint(value)) if moved else None
+        lines = None if index is None else standing_lines(self.layout, self.root, (node, index))
+        return lines or self.borrowed.item_lines(path, value, self.style)
 
 
 def _is_foreign(tag: str) -> bool:
