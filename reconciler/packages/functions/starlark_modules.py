@@ -16,15 +16,8 @@ import re2
 import starlark
 
 from reconciler.krm.yaml import emit
+from reconciler.packages.functions import starlark_time
 from reconciler.packages.functions.starlark_refused import refused_modules
-from reconciler.packages.functions.starlark_time import (
-    TIME,
-    duration_parts,
-    moment_at,
-    moment_in,
-    moment_parts,
-    moment_text,
-)
 from reconciler.packages.parsing import Unparsable, parse_cached
 
 _KRMFN = """
@@ -232,16 +225,7 @@ _MODULES: Mapping[str, Module] = {
     ),
     "encoding/csv.star": (_CSV, {"_rows": _rows, "_lines": _lines}),
     "hash.star": _struct("hash", {name: _hash(name) for name in ("md5", "sha1", "sha256")}),
-    "time.star": (
-        TIME,
-        {
-            "_at": moment_at,
-            "_parse": moment_in,
-            "_parts": moment_parts,
-            "_format": moment_text,
-            "_duration": duration_parts,
-        },
-    ),
+    "time.star": (starlark_time.SOURCE, starlark_time.FUNCTIONS),
     **{name: (source, {}) for name, source in refused_modules().items()},
 }
 

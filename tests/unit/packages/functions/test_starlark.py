@@ -119,6 +119,12 @@ def test_edits_keep_comments() -> None:
             id="time-parse-layout",
         ),
         pytest.param(
+            'load("time.star", "time")\n'
+            'x = time.parse_time("Feb 3 2024 12:05 AM -01:00", format="Jan 2 2006 03:04 PM -07:00").format("15 3 PM")',
+            "01 1 AM",
+            id="time-zone-and-half-days",
+        ),
+        pytest.param(
             'load("time.star", "time")\nd = time.parse_duration("-1h30m")\nx = [d.hours, d.minutes, d.milliseconds]',
             [-1.5, -90.0, -5_400_000],
             id="duration",
@@ -158,8 +164,13 @@ def test_what_scripts_can_do(source: str, expected: object) -> None:
         pytest.param(
             'load("time.star", "time")\ntime.time(2024, location="Europe/Paris")', "must be UTC", id="time-zone"
         ),
-        pytest.param('load("time.star", "time")\ntime.parse_time("noon")', "must be a time as", id="no-time"),
-        pytest.param('load("time.star", "time")\ntime.parse_duration("1x")', "must be a duration", id="no-duration"),
+        pytest.param('load("time.star", "time")\ntime.parse_time("noon")', "no timestamp", id="no-time"),
+        pytest.param(
+            'load("time.star", "time")\ntime.parse_time("x", format="2006")',
+            "must be a time as 2006",
+            id="no-match",
+        ),
+        pytest.param('load("time.star", "time")\ntime.parse_duration("1x")', "no duration", id="no-duration"),
         pytest.param(
             'load("encoding/csv.star", "csv")\ncsv.read_all("a,b\\nc\\n")', "must have 2 fields, not 1", id="csv-fields"
         ),
