@@ -421,6 +421,11 @@ class _Desk:
         """Return the upstream tree that a Kptfile's lock names."""
         return self._tools.lock_tree(files, self._catalog, self._remotes)
 
+    def is_behind(self, upstream: Upstream, commit: CommitId) -> bool:
+        """Return whether an upstream's commit is in the history of another; False when that one is gone."""
+        remote = self._remotes.get(upstream.url)
+        return remote is not None and remote.is_behind(upstream.commit, commit)
+
     def function(self, name: str) -> str:
         """Return what a function outside this process is today."""
         return self._tools.functions.identity(name)
@@ -502,6 +507,10 @@ class _Sources:
     def upstream(self, upstream: Upstream) -> FileTree:
         """Return an upstream package's files."""
         return self._desk.upstream_files(upstream, self._remote)
+
+    def is_behind(self, upstream: Upstream, commit: CommitId) -> bool:
+        """Return whether an upstream's commit is in the history of another."""
+        return self._desk.is_behind(upstream, commit)
 
     def standing(self, tree: TreeId) -> FileTree:
         """Return the files of a tree of the destination, or of a source that was read and is not there yet."""

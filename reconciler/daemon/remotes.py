@@ -34,6 +34,7 @@ class Remote:
         self.files = lru_cache(REMEMBERED_TREES)(self._files)
         self.skipped = lru_cache(REMEMBERED_TREES)(self._skipped)
         self.changed_seconds = lru_cache(None)(self._changed_seconds)
+        self.is_behind = lru_cache(None)(self._is_behind)
 
     @property
     def refs(self) -> Mapping[str, CommitId]:
@@ -52,6 +53,13 @@ class Remote:
         assert commit, "a tag of something else is no revision, and nobody asks for its date"
         tagger = self._reader.tagger(ObjectId(tag)) if tag != commit else None
         return tagger.seconds if tagger else self.commit(commit).seconds
+
+    def _is_behind(self, commit: CommitId, other: CommitId) -> bool:
+        try:
+            return self.mirror.is_ancestor(commit, other)
+        except GitError:
+            # a tag that moves can leave behind a commit that nobody else names
+            return False
 
     def _changed_seconds(self, commit: CommitId, path: str) -> int:
         changed = self.mirror.last_change(commit, path)

@@ -20,6 +20,7 @@ from reconciler.planning.codes import (
     PACKAGE_EDITED,
     PACKAGE_TOO_LARGE,
 )
+from reconciler.planning.downgrade import DOWNGRADE, goes_back
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Rendered, Unchanged
 from reconciler.planning.render import stands_alone
 from reconciler.planning.settling import hold
@@ -34,7 +35,7 @@ from reconciler.rules.variants.status import (
 )
 from reconciler.snapshot.catalog import Catalog
 from reconciler.snapshot.files import FileTree
-from reconciler.snapshot.objects import TreeId
+from reconciler.snapshot.objects import CommitId, TreeId
 from reconciler.snapshot.trace import Trace, changed_answers
 
 READY, VALID = variant_ready()
@@ -52,6 +53,10 @@ class Sources(Protocol):
 
     def upstream(self, upstream: Upstream) -> FileTree:
         """Return an upstream package's files."""
+        ...
+
+    def is_behind(self, upstream: Upstream, commit: CommitId) -> bool:
+        """Return whether an upstream's commit is in the history of another, as far as that is still known."""
         ...
 
     def standing(self, tree: TreeId) -> FileTree:
@@ -201,7 +206,7 @@ def _render(question: Question, moved: tuple[str, ...], sources: Sources, render
     before = seen.drafted or seen.published
     return Draft(
         variant, rendered, record, seen, source.base, source.merged, _task(question, source.base),
-        sources.standing(before) if before else FileTree(), _causes(question, moved),
+        sources.standing(before) if before else FileTree(), _causes(question, moved, sources),
     )  # fmt: skip
 
 
@@ -359,7 +364,10 @@ def _is_same(upstream: Upstream, known: Mapping[str, Any]) -> bool:
     return all(known.get(name) == now[name] for name in ("repo", "directory", "ref", "tree"))
 
 
-def _causes(question: Question, moved: tuple[str, ...]) -> tuple[str, ...]:
+def _causes(question: Question, moved: tuple[str, ...], sources: Sources) -> tuple[str, ...]:
     if question.mine is None or not question.mine.owned:
         return ("variant",)
+    known = question.mine.outcome.get("upstream", {})
+    if "upstream" in moved and goes_back(question.variant.upstream, known, sources.is_behind):
+        return (*moved, DOWNGRADE)
     return moved or ("branch",)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.destination import Destination
+from reconciler.planning.downgrade import DOWNGRADE
 from reconciler.planning.outcome import Draft
 from reconciler.reporting.kptfile_changes import kptfile_lock, short_ref
 from reconciler.reporting.values import one_line
@@ -15,11 +16,15 @@ _NEW = frozenset({"clone", "adopt"})
 
 def cause_words(draft: Draft, destination: Destination) -> tuple[str, ...]:
     """Return one phrase for each cause of the draft, in their order."""
-    return tuple(one_line(_words(cause, draft, destination)) for cause in draft.causes)
+    return tuple(one_line(_words(cause, draft, destination)) for cause in draft.causes if cause != DOWNGRADE)
 
 
 def upstream_words(draft: Draft) -> str:
     """Return the way from the upstream that the package is locked to, if it is, to the wanted one."""
+    return f"{DOWNGRADE} {_way(draft)}" if DOWNGRADE in draft.causes else _way(draft)
+
+
+def _way(draft: Draft) -> str:
     wanted, lock = draft.variant.upstream, kptfile_lock(draft.before)
     new = short_ref(wanted.ref, wanted.directory)
     if not lock.get("ref"):

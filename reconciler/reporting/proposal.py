@@ -50,7 +50,7 @@ def proposal_data(proposal: Proposal, max_diff_lines: int) -> dict[str, Any] | N
 
 def proposal_title(proposal: Proposal) -> str:
     """Return the heading over a proposal that is new; "" when there is nothing to say."""
-    place = f" on {proposal.branch}" if proposal.branch else ", by hand: it is a plain folder"
+    place = f" on {proposal.branch}" if proposal.branch else " by hand, for it is a plain folder"
     match proposal.layout:
         case "write":
             return f"propose to the config{place}: {_summary(proposal.edits)}"

@@ -170,6 +170,43 @@ def test_an_upstream_that_only_its_old_tag_named_is_read_from_our_own_state(worl
     assert (after.outcomes, image(world)) == ({"berlin/gateway": "draft"}, "example.com/gateway:lone")
 
 
+def test_a_tag_that_moves_back_is_marked_as_a_downgrade(world: World) -> None:
+    world.write({"gw.yaml": follower("0s")})
+    by_annotated_tag(world, "v2", MOVED)
+    world.sync()
+    by_annotated_tag(world, "v1", MOVED)
+    world.sync()
+    back = git(world.fleet, "log", "-1", "--format=%s%n%b", "drafts/berlin")
+    by_annotated_tag(world, "v2", MOVED)
+    world.sync()
+    forth = git(world.fleet, "log", "-1", "--format=%s%n%b", "drafts/berlin")
+    commits = [git(world.catalog, "rev-parse", f"gateway/{version}")[:7] for version in ("v1", "v2")]
+
+    assert back.splitlines()[0] == f"update(berlin/gateway): gateway downgrade stable moved to {commits[0]}"
+    assert f"- upstream catalog/gateway: downgrade stable moved to {commits[0]}" in back
+    assert forth.splitlines()[0] == f"update(berlin/gateway): gateway stable moved to {commits[1]}"
+
+
+def test_latest_that_loses_its_tag_goes_back_too(world: World) -> None:
+    world.write({"gw.yaml": follower("0s", "tag: latest")})
+    world.sync()
+    git(world.catalog, "update-ref", "-d", "refs/tags/gateway/v2")
+    world.sync()
+    subject = git(world.fleet, "log", "-1", "--format=%s", "drafts/berlin")
+
+    assert subject == "update(berlin/gateway): gateway downgrade v2 → v1"
+
+
+def test_another_name_for_the_same_package_is_no_update(world: World) -> None:
+    world.write({"gw.yaml": follower("0s", "tag: latest")})
+    world.sync()
+    git(world.catalog, "update-ref", "refs/tags/gateway/v3", git(world.catalog, "rev-parse", "gateway/v2"))
+
+    assert world.sync().moved == set()
+    assert "ref: gateway/v2" in world.text("drafts/berlin", "gateway/Kptfile")
+    assert world.sync().is_silent
+
+
 def test_a_branch_settles_by_its_packages_own_changes(world: World) -> None:
     world.write({"gw.yaml": follower(tag="revision: -1")})
     world.now = MOVED

@@ -20,7 +20,7 @@ from reconciler.planning.state import Offer, PackageRecord, Seen
 from reconciler.rules.variant import Earlier, Upstream, Variant
 from reconciler.snapshot.catalog import Catalog, read_catalog
 from reconciler.snapshot.files import File, FileTree
-from reconciler.snapshot.objects import TreeId
+from reconciler.snapshot.objects import CommitId, TreeId
 from reconciler.snapshot.trace import ABSENT
 from tests.unit.planning.values import offer, owner, record, tree, upstream, variant, with_upstream
 
@@ -45,6 +45,7 @@ class Kitchen:
     output: FileTree = OUTPUT
     findings: tuple[Finding, ...] = ()
     locks: str = "up1"
+    history: tuple[str, ...] = ()
     functions: Mapping[str, str] = field(default_factory=dict)
     interrupted: str = ""
     sources: list[str] = field(default_factory=list)
@@ -57,6 +58,9 @@ class Kitchen:
     def standing(self, tree: TreeId) -> FileTree:
         self.sources.append(tree)
         return content(tree)
+
+    def is_behind(self, upstream: Upstream, commit: CommitId) -> bool:
+        return commit in self.history
 
     def lock_tree(self, files: FileTree) -> TreeId | None:
         return tree(self.locks)

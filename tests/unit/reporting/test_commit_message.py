@@ -87,6 +87,11 @@ def test_an_update_tells_what_changed_then_why_then_what_made_it() -> None:
             id="a-tag-that-was-moved",
         ),
         pytest.param(
+            draft({**OLD, "Kptfile": kptfile("v5")}, NEW, causes=("upstream", "downgrade")),
+            "update(eu-1/gw): gateway downgrade v5 → v4",
+            id="a-way-back",
+        ),
+        pytest.param(
             draft({**OLD, "Kptfile": kptfile("v3").replace("directory: gateway", "directory: edge/gateway")}, NEW),
             "update(eu-1/gw): gateway edge/gateway gateway/v3 → gateway v4",
             id="another-package",
