@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import re2
 
+from reconciler.packages.functions.function import Item
 from reconciler.packages.resource import Described
 
 DEPENDS_ON = "config.kubernetes.io/depends-on"
@@ -43,3 +45,14 @@ def read_dependency(entry: str) -> Dependency | None:
         group, kind, name = match.groups()
         return Dependency(group, "", kind, name)
     return None
+
+
+def followed_entries(annotation: str, renamed: Mapping[Item, str]) -> str:
+    """Return the annotation's text, entries with commas between, with the new names of what is renamed."""
+    return ",".join(_followed(entry, renamed) for entry in annotation.split(","))
+
+
+def _followed(entry: str, renamed: Mapping[Item, str]) -> str:
+    dependency = read_dependency(entry)
+    name = next((name for item, name in renamed.items() if dependency and dependency.names(item)), None)
+    return entry if dependency is None or name is None else str(replace(dependency, name=name))

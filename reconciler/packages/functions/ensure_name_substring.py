@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from reconciler.krm.yaml import Path, YamlError
-from reconciler.packages.functions.depends_on import DEPENDS_ON, Dependency, read_dependency
+from reconciler.packages.functions.depends_on import DEPENDS_ON, Dependency, followed_entries, read_dependency
 from reconciler.packages.functions.fieldspec import FieldSpec, read_field_specs
 from reconciler.packages.functions.function import (
     Config,
@@ -102,13 +102,7 @@ def _depending(
     """Yield the depends-on annotation with the new names of all that it names."""
     old = item.annotations.get(DEPENDS_ON)
     if isinstance(old, str):
-        yield _ANNOTATION, ",".join(_renamed_entry(entry, renamed) for entry in old.split(","))
-
-
-def _renamed_entry(entry: str, renamed: Mapping[Item, str]) -> str:
-    dependency = read_dependency(entry)
-    name = next((name for item, name in renamed.items() if dependency and dependency.names(item)), None)
-    return entry if dependency is None or name is None else str(replace(dependency, name=name))
+        yield _ANNOTATION, followed_entries(old, renamed)
 
 
 def _depending_upstream(

@@ -23,6 +23,7 @@ from reconciler.packages.functions.set_annotations import set_annotations
 from reconciler.packages.functions.set_enforcement_action import set_enforcement_action
 from reconciler.packages.functions.set_image import set_image
 from reconciler.packages.functions.set_labels import set_labels
+from reconciler.packages.functions.set_name_prefix import set_name_prefix
 from reconciler.packages.functions.set_namespace import set_namespace
 from reconciler.packages.functions.set_project_id import set_project_id
 from reconciler.packages.functions.starlark import run_starlark
@@ -139,6 +140,7 @@ BUILTIN = Registry(
         "set-enforcement-action": _all(set_enforcement_action, (0, 2, 0)),
         "set-image": _all(set_image, (0, 2, 0)),
         "set-labels": _all(set_labels, (0, 3, 0)),
+        "set-name-prefix": _all(set_name_prefix, (0, 2, 0)),
         "set-namespace": _all(set_namespace, (0, 5, 0)),
         "set-project-id": _all(set_project_id, (0, 3, 0)),
         "starlark": _all(run_starlark, (0, 6, 0)),
