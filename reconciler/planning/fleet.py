@@ -14,6 +14,7 @@ from reconciler.planning.settling import settling_findings
 from reconciler.planning.standing import Heads
 from reconciler.planning.state import DestinationState
 from reconciler.rules.variant import RoomResult
+from reconciler.rules.variants.codes import UPSTREAM_WARNING
 
 
 @dataclass(frozen=True)
@@ -72,5 +73,8 @@ def _of(outcome: Outcome) -> tuple[Finding, ...]:
     match outcome:
         case Draft():
             return outcome.rendered.findings
-        case Unchanged() | Blocked():
+        case Unchanged():
+            # remembered from its last render; what references say today is the room's to tell
+            return tuple(one for one in outcome.findings if one.code != UPSTREAM_WARNING.name)
+        case Blocked():
             return outcome.findings

@@ -170,6 +170,21 @@ def test_an_upstream_that_only_its_old_tag_named_is_read_from_our_own_state(worl
     assert (after.outcomes, image(world)) == ({"berlin/gateway": "draft"}, "example.com/gateway:lone")
 
 
+def test_a_channel_file_and_a_tag_that_disagree_are_warned_of_as_long_as_they_do(world: World) -> None:
+    def warned() -> bool:
+        return "UpstreamWarning" in world.sync().codes
+
+    world.write({"gw.yaml": follower("0s")})
+    by_channel_file(world, "v1", MOVED)
+    found = [warned()]
+    by_annotated_tag(world, "v2", MOVED)
+    found += [warned(), warned()]
+    by_annotated_tag(world, "v1", MOVED)
+    found += [warned(), warned()]
+
+    assert found == [False, True, True, False, False]
+
+
 def test_a_tag_that_moves_back_is_marked_as_a_downgrade(world: World) -> None:
     world.write({"gw.yaml": follower("0s")})
     by_annotated_tag(world, "v2", MOVED)

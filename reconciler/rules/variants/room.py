@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from itertools import chain
 
+from reconciler.krm.findings import Finding
 from reconciler.rules.repository import kptfile_url
 from reconciler.rules.variant import RoomResult
+from reconciler.rules.variants.codes import UPSTREAM_WARNING
 from reconciler.rules.variants.pins import result_of_pins
 from reconciler.rules.variants.set_results import result_of_set
 from reconciler.rules.variants.singles import result_of_variant
@@ -38,7 +41,13 @@ def _joined(results: list[RoomResult]) -> RoomResult:
         tuple(chain.from_iterable(one.variants for one in results)),
         tuple(chain.from_iterable(one.stalled for one in results)),
         tuple(chain.from_iterable(one.statuses for one in results)),
-        tuple(chain.from_iterable(one.findings for one in results)),
+        (*chain.from_iterable(one.findings for one in results), *_warnings_of_today(results)),
         frozenset(chain.from_iterable(one.kept for one in results)),
         tuple(chain.from_iterable(one.pins for one in results)),
     )
+
+
+def _warnings_of_today(results: list[RoomResult]) -> Iterator[Finding]:
+    """Yield what is odd about references now; what a package remembers is what was odd when it was rendered."""
+    for variant in chain.from_iterable(one.variants for one in results):
+        yield from (finding for finding in variant.findings if finding.code == UPSTREAM_WARNING.name)
