@@ -17,7 +17,6 @@ import yaml
 from reconciler.krm.findings import errors
 from reconciler.packages.kptfile import GitUpstream, Strategy
 from reconciler.packages.merge_comments import with_merge_comments
-from reconciler.packages.package import Package
 from reconciler.packages.update import (
     Fetched,
     Updated,
@@ -28,7 +27,7 @@ from reconciler.packages.update import (
     update_from_upstream,
 )
 from reconciler.packages.update.difference import package_diff
-from reconciler.packages.update.sides import Sides, part
+from reconciler.packages.update.sides import Sides
 from reconciler.packages.update.unit import Unit, update_unit
 from reconciler.packages.update.walk import placed
 from reconciler.snapshot.files import File, FileTree
@@ -166,10 +165,10 @@ def test_strategies(strategy: Strategy, row: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("row", rows("TestPkgDiff"))
 def test_package_diff(row: dict[str, Any]) -> None:
-    both = [tree(row[side]) for side in ("pkg1", "pkg2")]
-    subpackages = {path for files in both for path in Package(files).subpackages}
+    both = Sides(tree(row["pkg1"]), tree(row["pkg2"]), FileTree())
+    roots = both.divided(both.packages)[""]
 
-    assert list(package_diff(*(part(files, "", subpackages) for files in both))) == sorted(row["diff"]["args"] or [])
+    assert list(package_diff(roots.origin, roots.updated)) == sorted(row["diff"]["args"] or [])
 
 
 @pytest.mark.parametrize("row", rows("TestCommand_Run_localPackageChanges"))

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from reconciler.krm.yaml import Document
 from reconciler.packages.merge_comments import merge_identity
-from reconciler.packages.resource import UPSTREAM_IDENTIFIER, Described
+from reconciler.packages.package import PackageResource
+from reconciler.packages.resource import UPSTREAM_IDENTIFIER
 
 Key: TypeAlias = tuple[str, ...]
 KeyOf: TypeAlias = Callable[["Entry", bool], Key | None]
 
 
 @dataclass(frozen=True)
-class Entry(Described):
-    """One document of one side: where it stands, and who it is."""
-
-    path: str
-    index: int
-    document: Document = field(compare=False)
-
-    @property
-    def data(self) -> Any:
-        """The document as plain data; read-only."""
-        return self.document.data
+class Entry(PackageResource):
+    """One document of one side; its path starts at the root package."""
 
     @cached_property
     def identity(self) -> Key:

@@ -10,7 +10,7 @@ from reconciler.packages.update.difference import package_diff
 from reconciler.packages.update.options import MergeOptions
 from reconciler.packages.update.result import Updated, combined
 from reconciler.packages.update.scope import merge_package_kptfile
-from reconciler.packages.update.sides import Sides, is_below, is_unfetched, kptfile_in, part
+from reconciler.packages.update.sides import Sides, is_below, is_unfetched, kptfile_in
 from reconciler.packages.update.unit import Unit, settle_package, update_unit
 from reconciler.snapshot.files import FileTree
 
@@ -23,15 +23,17 @@ def update_tree(sides: Sides, strategy: Strategy, options: MergeOptions, *, is_l
     remote = [path for path in sides.packages if sides.has_upstream(path)]
     if strategy == "copy-merge":
         return update_unit(Unit("", sides, options, is_root=True, is_locked=is_locked), strategy)
-    root = Unit("", sides.part("", remote), options, is_root=True, is_locked=is_locked)
-    parts = [update_unit(root, strategy)]
+    divided = sides.divided(remote)
+    parts = [update_unit(Unit("", divided[""], options, is_root=True, is_locked=is_locked), strategy)]
     copied: list[str] = []
     for package in remote:
-        if not any(is_below(package, folder) for folder in copied):
-            below = [path for path in remote if is_below(path, package)]
-            is_copied = options.vendored and _strategy(sides.local, package) == "copy-merge"
-            copied += [package] if is_copied else []
-            parts.append(_remote(sides.part(package, [] if is_copied else below), package, options))
+        if any(is_below(package, folder) for folder in copied):
+            continue
+        # whoever copies a package copies those in it, too
+        if options.vendored and _strategy(sides.local, package) == "copy-merge":
+            copied.append(package)
+        whole = sides.part(package) if package in copied else divided[package]
+        parts.append(_remote(whole, package, options))
     return combined(parts)
 
 
@@ -46,7 +48,7 @@ def _remote(sides: Sides, package: str, options: MergeOptions) -> Updated:
 def _update(sides: Sides, package: str, options: MergeOptions) -> Updated:
     origin, updated = (is_unfetched(kptfile_in(side, package)) for side in (sides.origin, sides.updated))
     if updated:
-        kptfile = merge_package_kptfile(sides.part(package, ()), package, options, is_root=False, take_upstream=True)
+        kptfile = merge_package_kptfile(sides, package, options, is_root=False, take_upstream=True)
         return combined([kptfile, Updated(sides.local.without(join(package, KPTFILE)))])
     if origin and (options.profile == "compat" or package_diff(sides.origin, sides.local)):
         text = f'no origin available for subpackage "{package}": upstream had not fetched it when this package came'
@@ -55,5 +57,5 @@ def _update(sides: Sides, package: str, options: MergeOptions) -> Updated:
 
 
 def _strategy(files: FileTree, package: str) -> Strategy:
-    kptfile = kptfile_in(part(files, package, ()), package)
+    kptfile = kptfile_in(files, package)
     return (kptfile.upstream.update_strategy if kptfile and kptfile.upstream else None) or "resource-merge"

@@ -14,7 +14,7 @@ from reconciler.krm.merge3 import MergeError, merge3
 from reconciler.krm.schema import Shapes
 from reconciler.krm.shapes import Shape
 from reconciler.krm.yaml import Document, YamlError
-from reconciler.packages.codes import DUPLICATE_RESOURCE, MERGE_IMPOSSIBLE
+from reconciler.packages.codes import DUPLICATE_RESOURCE
 from reconciler.packages.merge_comments import with_comments
 from reconciler.packages.parsing import Unparsable, parse_cached
 from reconciler.packages.update.difference import is_same_resource
@@ -59,9 +59,10 @@ def _settled_with_comments(
     return (_commented(updated, options) if updated else None,)
 
 
-def _commented(file: File, options: MergeOptions) -> File | None:
+def _commented(file: File, options: MergeOptions) -> File:
+    """Return the file with merge comments, or as it is if it cannot get any."""
     content = with_comments(file.data, options.profile)
-    return None if isinstance(content, Unparsable) else File(content, file.executable)
+    return file if isinstance(content, Unparsable) else File(content, file.executable)
 
 
 def _followed(sides: Sides, opened: Sequence[str], options: MergeOptions) -> list[str]:
@@ -99,7 +100,7 @@ def _entries(path: str, content: bytes) -> tuple[Entry, ...]:
     parsed = parse_cached(content)
     if isinstance(parsed, Unparsable):
         return ()
-    return tuple(Entry(path, index, document) for index, document in enumerate(parsed.documents))
+    return tuple(Entry("", path, index, document) for index, document in enumerate(parsed.documents))
 
 
 @dataclass(frozen=True)
@@ -241,10 +242,11 @@ def _changed(group: Group, shapes: _KnownShapes, options: MergeOptions) -> _Outc
     try:
         merged = merge3(origin, updated, local, shapes.of(entry), options.rules)
     except (MergeError, YamlError) as error:
-        where = Where(entry.path, entry.document.line, str(entry.key))
-        return _Outcome(Placed(group, entry.path, entry.document), (), (MERGE_IMPOSSIBLE.finding(str(error), where),))
-    placed = Placed(group, _path(group), merged.document) if merged.document else None
-    return _Outcome(placed, tuple(_told(conflict, entry) for conflict in merged.conflicts))
+        finding = Finding("MergeImpossible", str(error), entry.where)
+        return _Outcome(Placed(group, entry.path, entry.document), (), (finding,))
+    path = _path(group)
+    told = tuple(replace(_told(conflict, entry), file=path) for conflict in merged.conflicts)
+    return _Outcome(Placed(group, path, merged.document) if merged.document else None, told)
 
 
 def _path(group: Group) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from posixpath import dirname
 
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.packages.package import Package, join
-from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.files import File, FileTree
 
 # what mentions no upstream follows none: most Kptfiles of subpackages need no reading
 _UPSTREAM = b"upstream"
@@ -33,9 +34,17 @@ class Sides:
         """All paths of all sides, sorted."""
         return tuple(sorted({path for side in self for path in side}))
 
-    def part(self, folder: str, holes: Collection[str]) -> Sides:
-        """Return the files below a folder that are in none of the folders `holes`; paths stay."""
-        return self.each(lambda side: part(side, folder, holes))
+    def part(self, folder: str) -> Sides:
+        """Return the files below a folder; paths stay."""
+        return self.each(lambda side: part(side, folder))
+
+    def divided(self, packages: Collection[str]) -> Mapping[str, Sides]:
+        """Return the files by the nearest of these packages that holds them; "" has the rest. Paths stay."""
+        apart = [_divided(side, packages) for side in self]
+        return {
+            package: Sides(*(FileTree(each.get(package)) for each in apart))
+            for package in dict.fromkeys(("", *packages))
+        }
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -47,10 +56,19 @@ class Sides:
         return any(_follows(side, package) for side in self)
 
 
-def part(files: FileTree, folder: str, holes: Collection[str]) -> FileTree:
-    """Return the files below a folder that are in none of the folders `holes`; paths stay."""
-    inside = {path: file for path, file in files.items() if is_below(path, folder)}
-    return FileTree({p: file for p, file in inside.items() if not any(is_below(p, hole) for hole in holes)})
+def part(files: FileTree, folder: str) -> FileTree:
+    """Return the files below a folder; paths stay."""
+    return FileTree({path: file for path, file in files.items() if is_below(path, folder)})
+
+
+def _divided(files: FileTree, packages: Collection[str]) -> dict[str, dict[str, File]]:
+    known, found = set(packages), dict[str, dict[str, File]]()
+    for path, file in files.items():
+        folder = dirname(path)
+        while folder and folder not in known:
+            folder = dirname(folder)
+        found.setdefault(folder, {})[path] = file
+    return found
 
 
 def is_below(path: str, folder: str) -> bool:

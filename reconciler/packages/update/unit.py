@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,7 +16,7 @@ from reconciler.packages.update.opaque import DELETED_HERE, DELETED_UPSTREAM
 from reconciler.packages.update.options import MergeOptions
 from reconciler.packages.update.result import Updated, combined
 from reconciler.packages.update.scope import merge_package, merge_package_kptfile
-from reconciler.packages.update.sides import Sides, is_below, kptfile_in, part
+from reconciler.packages.update.sides import Sides, kptfile_in
 from reconciler.snapshot.files import FileTree
 
 
@@ -39,9 +39,10 @@ class Unit:
         """The subpackages that the unit's strategy takes care of, parents before children."""
         return tuple(path for path in self.sides.packages if path != self.package)
 
-    def scope(self, package: str) -> Sides:
-        """Return the files of one package of the unit, without those of the packages below it."""
-        return self.sides.part(package, [path for path in self.local_packages if is_below(path, package)])
+    @cached_property
+    def scopes(self) -> Mapping[str, Sides]:
+        """The files of each package of the unit, without those of the packages below it."""
+        return self.sides.divided((self.package, *self.local_packages))
 
 
 def update_unit(unit: Unit, strategy: Strategy) -> Updated:
@@ -85,8 +86,8 @@ def _resource_merge(unit: Unit) -> Updated:
         return Updated(unit.sides.local)
     parts = [_merge_scope(unit, unit.package)]
     for package in unit.local_packages:
-        exists = unit.sides.part(package, ())
-        parts.append(settle_package(unit.scope(package), package, exists, unit.options) or _merge_scope(unit, package))
+        exists = unit.sides.part(package)
+        parts.append(settle_package(unit.scopes[package], package, exists, unit.options) or _merge_scope(unit, package))
     return combined(parts)
 
 
@@ -99,7 +100,7 @@ def _is_repointed(unit: Unit) -> bool:
 
 def _merge_scope(unit: Unit, package: str) -> Updated:
     is_root = unit.is_root and package == unit.package
-    return merge_package(unit.scope(package), package, unit.options, is_root=is_root, take_upstream=not is_root)
+    return merge_package(unit.scopes[package], package, unit.options, is_root=is_root, take_upstream=not is_root)
 
 
 def _fast_forward(unit: Unit) -> Updated:
@@ -117,11 +118,11 @@ def _fast_forward(unit: Unit) -> Updated:
 
 
 def _changed_locally(unit: Unit, package: str) -> Iterator[str]:
-    both = unit.sides.part(package, ())
+    both = unit.sides.part(package)
     if package != unit.package and bool(both.local) != bool(both.origin):
         yield f"{package} (package)"
         return
-    scope, kptfile = unit.scope(package), join(package, KPTFILE)
+    scope, kptfile = unit.scopes[package], join(package, KPTFILE)
     for path in package_diff(scope.origin, scope.local):
         # upstream needs no Kptfile: the local one was made when the package came
         made = path == kptfile and path not in scope.origin and is_minimal_kptfile(scope.local[path].data)
@@ -150,7 +151,7 @@ def _copy_merge(unit: Unit) -> Updated:
 
 def _taken_kptfile(unit: Unit) -> Updated:
     """Return the unit's Kptfile, merged, with upstream's own upstream in it."""
-    scope = unit.scope(unit.package)
+    scope = unit.scopes[unit.package]
     # upstream's tool compares with nothing here, so that functions removed upstream stay
     sides = Sides(FileTree(), scope.updated, scope.local) if unit.options.profile == "compat" else scope
     take_upstream = not (unit.is_root and unit.is_locked)
@@ -168,7 +169,7 @@ def _added_twice(sides: Sides, package: str, options: MergeOptions) -> Updated:
 
 
 def _conflict(sides: Sides, package: str, rule: str) -> Conflict:
-    origin, updated, local = (str(part(side, package, ()).id) if side else ABSENT for side in sides)
+    origin, updated, local = (str(side.id) if side else ABSENT for side in sides)
     return Conflict("package", "", origin, local, updated, "local", rule, file=package)
 
 

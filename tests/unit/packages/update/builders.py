@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from reconciler.packages.clone import UpstreamAt
+from reconciler.packages.kptfile import Strategy
 from reconciler.packages.update import Fetched, MergeOptions, Updated, update
 from reconciler.snapshot.files import FileTree
 from tests.unit.packages.builders import KPTFILE, tree
@@ -33,11 +35,20 @@ def sub(name: str, upstream: str = "", lock: str = "", strategy: str = "resource
     return f"{followed}upstreamLock:\n{place}    commit: {lock}\n" if lock else followed
 
 
+def run(
+    sides: Iterable[FileTree],
+    options: MergeOptions = SAFE,
+    strategy: Strategy = "resource-merge",
+    lock: UpstreamAt | None = None,
+) -> Updated:
+    """Update origin, updated and local, in this order."""
+    origin, updated, local = sides
+    return update(origin, updated, local, strategy, options, lock)
+
+
 def merged(origin: str, updated: str, local: str, options: MergeOptions = SAFE) -> tuple[str, Updated]:
     """Return what one resource file comes to, and everything about its update."""
-    result = update(
-        *(package({"r.yaml": text} if text else {}) for text in (origin, updated, local)), "resource-merge", options
-    )
+    result = run((package({"r.yaml": text} if text else {}) for text in (origin, updated, local)), options)
     return (result.files["r.yaml"].data.decode() if "r.yaml" in result.files else ""), result
 
 

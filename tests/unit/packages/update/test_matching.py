@@ -13,7 +13,7 @@ from tests.unit.packages.update.builders import thing
 def entries(path: str, *names: str) -> list[Entry]:
     file = parse_cached("---\n".join(thing(name) for name in names).encode())
     assert isinstance(file, YamlFile)
-    return [Entry(path, index, document) for index, document in enumerate(file.documents)]
+    return [Entry("", path, index, document) for index, document in enumerate(file.documents)]
 
 
 def shown(groups: tuple[Group, ...]) -> list[str]:
@@ -48,7 +48,7 @@ def test_match(
 def test_nameless_documents_are_not_followed() -> None:
     values = parse_cached(b"a: 1\n")
     assert isinstance(values, YamlFile)
-    sides = [[Entry(path, 0, values.documents[0])] for path in "xxy"]
+    sides = [[Entry("", path, 0, values.documents[0])] for path in "xxy"]
 
     assert len(match(sides, moved=True, noted=True)) == 2
 

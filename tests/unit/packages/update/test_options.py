@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 
 from reconciler.krm.findings import Severity
-from reconciler.packages.update import MergeOptions, compat_options, update
+from reconciler.packages.update import MergeOptions, compat_options
 from tests.unit.packages.builders import texts
-from tests.unit.packages.update.builders import SAFE, package, sub, thing
+from tests.unit.packages.update.builders import SAFE, package, run, sub, thing
 from tests.unit.packages.update.test_three_way import CRD, custom
 
 A, B = thing("a", "1"), thing("b", "1")
@@ -61,12 +62,17 @@ CASES: dict[str, tuple[Sides, Mapping[str, str], Mapping[str, str]]] = {
 }  # fmt: skip
 
 
+def without_switch(name: str) -> MergeOptions:
+    switched: dict[str, Any] = {name: False}
+    return replace(SAFE, **switched)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_switch(name: str) -> None:
     sides, on, off = CASES[name]
     trees = [package(files) for files in sides]
-    with_it = update(trees[0], trees[1], trees[2], "resource-merge", SAFE)
-    without = update(trees[0], trees[1], trees[2], "resource-merge", replace(SAFE, **{name: False}))
+    with_it = run(trees)
+    without = run(trees, without_switch(name))
 
     assert texts(with_it.files.without("Kptfile")) == on
     assert texts(without.files.without("Kptfile")) == off
@@ -76,7 +82,7 @@ def test_a_switch(name: str) -> None:
 def test_a_broken_file_ends_the_update_where_it_is_not_isolated() -> None:
     trees = [package({"r.yaml": A, "x.yaml": text}) for text in ("a: [", "a: [1", "a: [2")]
     local = trees[2].with_files({"r.yaml": B.encode()})
-    result = update(trees[0], trees[1], local, "resource-merge", replace(SAFE, isolate_broken=False))
+    result = run([*trees[:2], local], replace(SAFE, isolate_broken=False))
 
     assert result.files == local
     assert [(each.code, each.severity, each.where.file) for each in result.findings] == [
@@ -97,7 +103,7 @@ def test_what_a_local_krmignore_hides_counts_as_deleted_in_compat() -> None:
         package({"r.yaml": thing("a", "2")}),
         package({"r.yaml": A, ".krmignore": "r.yaml\n"}),
     ]
-    result = update(sides[0], sides[1], sides[2], "resource-merge", compat_options())
+    result = run(sides, compat_options())
 
     assert result.files == sides[2]
 
@@ -105,7 +111,7 @@ def test_what_a_local_krmignore_hides_counts_as_deleted_in_compat() -> None:
 def test_documents_are_ordered_by_their_merged_number_in_compat() -> None:
     c = thing("c", "1")
     sides = [package({"r.yaml": "---\n".join(each)}) for each in ([A, B], [B, A], [A, B, c])]
-    result = update(sides[0], sides[1], sides[2], "resource-merge", compat_options())
+    result = run(sides, compat_options())
 
     assert texts(result.files)["r.yaml"] == "---\n".join([B, A, c])
 
@@ -113,6 +119,6 @@ def test_documents_are_ordered_by_their_merged_number_in_compat() -> None:
 @pytest.mark.parametrize("path", [".gitignore", ".github/owners.txt"])
 def test_paths_with_git_in_their_name_stay_in_compat(path: str) -> None:
     sides = [package({path: text}) for text in "121"]
-    result = update(sides[0], sides[1], sides[2], "resource-merge", compat_options())
+    result = run(sides, compat_options())
 
     assert texts(result.files)[path] == "1"

@@ -15,7 +15,7 @@ from reconciler.packages.update import MergeOptions, merge, strategy_of, update
 from reconciler.packages.update import resources as resource_files
 from reconciler.snapshot.files import File
 from tests.unit.packages.builders import texts, tree
-from tests.unit.packages.update.builders import SAFE, merged, package, sub, thing
+from tests.unit.packages.update.builders import SAFE, merged, package, run, sub, thing
 
 LOCK = UpstreamAt("https://example.com/blueprints.git", "app", "v2", "c0ffee")
 LOCAL_WINS = replace(SAFE, rules=replace(RULES, winner="local"))
@@ -154,7 +154,7 @@ def test_an_opaque_file(
     origin: str | None, updated: str | None, local: str | None, expected: str | None, rules: list[str]
 ) -> None:
     sides = (package({"notes.txt": text} if text else {}) for text in (origin, updated, local))
-    result = update(*sides, "resource-merge", LOCAL_WINS)
+    result = run(sides, LOCAL_WINS)
 
     assert texts(result.files).get("notes.txt") == expected
     assert [conflict.rule for conflict in result.conflicts] == rules
@@ -170,10 +170,9 @@ def test_the_executable_bit_is_the_sides_that_changed_it(path: str) -> None:
 
 
 def test_files_that_one_side_left_alone_are_never_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[bytes] = []
-    monkeypatch.setattr(resource_files, "_entries", lambda path, content: read.append(content) or ())
-    monkeypatch.setattr(resource_files, "parse_cached", lambda content: read.append(content))
-    monkeypatch.setattr(resource_files, "with_comments", lambda content, profile: read.append(content) or content)
+    read: list[object] = []
+    for reader in ("_entries", "parse_cached", "with_comments"):
+        monkeypatch.setattr(resource_files, reader, lambda *arguments: read.extend(arguments))
     origin = package({"here.yaml": A, "there.yaml": A, "both.yaml": A, "new-here.yaml": A, "same.yaml": A})
     updated = origin.with_files({"there.yaml": B.encode(), "both.yaml": B.encode(), "new.yaml": B.encode()})
     local = origin.with_files({"here.yaml": B.encode(), "both.yaml": B.encode(), "mine.yaml": b"a: ["})
@@ -223,7 +222,7 @@ def custom(*peers: str) -> str:
 def test_list_keys_come_from_the_crds_of_any_side(side: int) -> None:
     files = [{"l.yaml": custom("a")}, {"l.yaml": custom("a", "new")}, {"l.yaml": custom("a", "mine")}]
     files[side]["crd.yaml"] = CRD
-    result = update(*(package(each) for each in files), "resource-merge", SAFE)
+    result = run(package(each) for each in files)
 
     assert texts(result.files)["l.yaml"] == custom("a", "mine", "new")
     assert result.conflicts == ()
@@ -259,7 +258,7 @@ def test_a_package_without_a_kptfile_cannot_be_locked() -> None:
 )
 def test_a_kptfile_that_cannot_be_read(local: str, updated: str, rules: list[str], codes: list[str]) -> None:
     sides = (tree({"Kptfile": text}) for text in (sub("app"), updated, local))
-    result = update(*sides, "resource-merge", SAFE)
+    result = run(sides)
 
     assert texts(result.files)["Kptfile"] == local
     assert [conflict.rule for conflict in result.conflicts] == rules
@@ -268,7 +267,7 @@ def test_a_kptfile_that_cannot_be_read(local: str, updated: str, rules: list[str
 
 def test_conflicts_in_a_kptfile_name_the_file() -> None:
     files = [tree({"Kptfile": sub("app"), "sub/Kptfile": f"{sub('sub')}info:\n  site: {each}\n"}) for each in "abc"]
-    result = update(*files, "resource-merge", SAFE)
+    result = run(files)
 
     assert [(conflict.file, conflict.pointer) for conflict in result.conflicts] == [("sub/Kptfile", "/info/site")]
 

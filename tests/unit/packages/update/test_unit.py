@@ -9,7 +9,7 @@ import pytest
 from reconciler.krm.findings import errors
 from reconciler.packages.clone import UpstreamAt, clone
 from reconciler.packages.kptfile import Strategy
-from reconciler.packages.update import compat_options, update
+from reconciler.packages.update import MergeOptions, compat_options, update
 from tests.unit.packages.builders import texts
 from tests.unit.packages.update.builders import SAFE, package, sub, thing
 
@@ -118,10 +118,10 @@ def test_fast_forward_takes_upstream_where_only_tools_wrote() -> None:
     ],
 )
 @pytest.mark.parametrize("options", [SAFE, compat_options()], ids=["safe", "compat"])
-def test_fast_forward_names_what_was_changed(change: Files, named: str, options: object) -> None:
+def test_fast_forward_names_what_was_changed(change: Files, named: str, options: MergeOptions) -> None:
     origin = package({"r.yaml": A, **OLD})
     local = package({"r.yaml": A, **OLD, **change})
-    result = update(origin, package({"r.yaml": B}), local, "fast-forward", options)  # type: ignore[arg-type]
+    result = update(origin, package({"r.yaml": B}), local, "fast-forward", options)
 
     assert result.files == local
     assert [finding.code for finding in result.findings] == ["FastForwardLocalChanges"]
