@@ -1,0 +1,22 @@
+"""The page about functions lists what runs in process, no more and no less."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from reconciler.packages.functions.registry import BUILTIN, Release
+
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "functions.md"
+
+
+def test_the_page_lists_every_function_with_its_versions() -> None:
+    lines = PAGE.read_text().splitlines()
+    start = lines.index("| function | versions |") + 2
+    listed = lines[start : lines.index("", start)]
+
+    assert listed == [f"| `{name}` | {versions(one)} |" for name, one in sorted(BUILTIN.releases.items())]
+
+
+def versions(releases: Sequence[Release]) -> str:
+    since, until = releases[0].since, releases[-1].until
+    first, last = f"v{since[0]}.{since[1]}", f"v{until[0]}.{until[1] - 1}" if until[1] else f"v{until[0] - 1}"
+    return first if first == last else f"{first} to {last}"
