@@ -309,10 +309,13 @@ class Kptfile:
 
     def with_data(self, data: Mapping[str, Any]) -> Kptfile:
         """Return the Kptfile that says `data`; every line that this does not change stays."""
-        if same(self.data, data):
+        return self if same(self.data, data) else self.with_document(edited_document(self.document, in_order(data)))
+
+    def with_document(self, document: Document) -> Kptfile:
+        """Return the Kptfile with another document of a Kptfile in the same file."""
+        if document is self.document:
             return self
-        source = self.source.replace(0, edited_document(self.document, _in_order(data)))
-        return Kptfile(source, KptfileModel.model_validate(data))
+        return Kptfile(self.source.replace(0, document), KptfileModel.model_validate(document.data))
 
     def _with(self, **changes: Any) -> Kptfile:
         return self.with_data(_merged(self.data, changes))
@@ -454,8 +457,8 @@ def _merged(old: Any, changes: Mapping[str, Any]) -> dict[str, Any]:
 _ORDER = ("apiVersion", "kind", "metadata", "upstream", "upstreamLock", "info", "pipeline", "inventory", "status")
 
 
-def _in_order(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the data with new sections where upstream's own writer puts them; existing ones do not move."""
+def in_order(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the data of a Kptfile with its sections as upstream's own writer orders them."""
     return {key: data[key] for key in (*(k for k in _ORDER if k in data), *(k for k in data if k not in _ORDER))}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -170,10 +171,10 @@ def facts(kptfile: Kptfile) -> set[str]:
     return found
 
 
-def entries(value: Any) -> list[Any]:
+def entries(value: Any) -> list[str]:
     if isinstance(value, dict):
-        return sorted(value.items())
-    return value if isinstance(value, list) else [value]
+        return [f"{key} {entry}" for key, entry in value.items()]
+    return [json.dumps(entry, sort_keys=True) for entry in (value if isinstance(value, list) else [value])]
 
 
 @EXAMPLES

@@ -9,10 +9,13 @@ from typing import Any
 
 from reconciler.krm.conflicts import ABSENT, Conflict
 from reconciler.krm.merge3 import MergeRules, merge_data
+from reconciler.krm.merge3.text import write_merged
 from reconciler.krm.pointer import format_pointer
 from reconciler.krm.shapes import ATOMIC, UNKNOWN, Shape
-from reconciler.packages.kptfile import Kptfile
+from reconciler.krm.yaml.same import same
+from reconciler.packages.kptfile import Kptfile, in_order
 from reconciler.packages.update.kptfile_functions import merge_functions
+from reconciler.packages.update.kptfile_pairing import aligned_functions
 from reconciler.packages.update.kptfile_structs import merge_structs
 from reconciler.packages.update.kptfile_values import Outcome, Values, one_of
 from reconciler.packages.update.options import MergeOptions
@@ -29,6 +32,7 @@ KPTFILE_SHAPE = Shape(
                 "readinessGates": Shape(items=UNKNOWN, keys=("conditionType",)),
             }
         ),
+        "pipeline": Shape({"mutators": ATOMIC, "validators": ATOMIC}),
         "status": Shape({"conditions": Shape(items=UNKNOWN, keys=("type",))}),
     }
 )
@@ -63,10 +67,23 @@ def merge_kptfile(
         sides = sides._replace(local=_with_upstream_of(sides.updated, sides.local))
     for path in _settled_paths(sides.updated, whole=whole):
         sides = sides.each(_set(path, _value(sides.local, path)))
-    merge = merge_structs if options.profile == "compat" and not whole else _merge_safely
-    data, conflicts = merge(sides, options.rules)
-    base = updated if updated and origin and origin.to_bytes() == local.to_bytes() else local
-    return base.with_data(data), conflicts
+    if options.profile == "compat" and not whole:
+        data, conflicts = merge_structs(sides, options.rules)
+        return local.with_data(data), conflicts
+    data, conflicts = _merge_safely(sides, options.rules)
+    return _written(origin, updated, local, data, options.rules), conflicts
+
+
+def _written(origin: Kptfile | None, updated: Kptfile | None, local: Kptfile, data: Data, rules: MergeRules) -> Kptfile:
+    """Return the Kptfile that says `data`, in the words of the side that said it."""
+    if updated is None or same(local.data, data):
+        return local.with_data(data)
+    if origin and origin.to_bytes() == local.to_bytes():
+        return updated.with_data(data)
+    base, now = origin.document if origin else None, updated.document
+    return local.with_document(
+        write_merged(local.document, base, now, in_order(data), KPTFILE_SHAPE, rules, aligned_functions)
+    )
 
 
 def _settled_paths(updated: Data, *, whole: bool) -> tuple[Path, ...]:

@@ -7,6 +7,8 @@ from collections.abc import Container, Mapping, Sequence
 from itertools import count
 from typing import Any, TypeAlias
 
+from reconciler.krm.yaml.align import Pair, align
+
 Function: TypeAlias = Mapping[str, Any]
 Numbered: TypeAlias = dict[int, Function]
 
@@ -31,11 +33,19 @@ def numbered(
     return dict(enumerate(origin)), dict(zip(up, updated, strict=True)), dict(zip(here, local, strict=True))
 
 
+def aligned_functions(before: Sequence[Any], after: Sequence[Any]) -> list[Pair]:
+    """Return the pairs of two lists, functions as `pair_functions` tells, anything else as `align` does."""
+    if not all(isinstance(entry, Mapping) and ("image" in entry or "exec" in entry) for entry in (*before, *after)):
+        return align(before, after)
+    pairs = pair_functions(before, after)
+    return [(pairs.get(index), index) for index in range(len(after))]
+
+
 def pair_functions(before: Sequence[Function], after: Sequence[Function]) -> dict[int, int]:
     """Return, by its index in `after`, the index that each function had in `before`.
 
     The first function of a name is told by that name. The others are told by their image without registry, tag and
-    digest, or by their command: of several, the most alike are paired first, then the nearest. A function may get or
+    digest, or by their command: of several, the most alike are paired first, then by their order. A function may get or
     lose a name; two different names are two functions, and what a variant put there is told by its name alone.
     """
     old, new = _first_of_name(before), _first_of_name(after)
@@ -84,9 +94,9 @@ def _most_alike(
         return {right: left for right, left in possible if _may_be_one(before[left], after[right])}
     old, new = {left: _facts(before[left]) for left in lefts}, {right: _facts(after[right]) for right in rights}
     ranked = sorted(
-        (-_likeness(old[left], new[right]), abs(left - right), left, right)
-        for left in lefts
-        for right in rights
+        (-_likeness(old[left], new[right]), abs(ordinal - number), left, right)
+        for ordinal, left in enumerate(lefts)
+        for number, right in enumerate(rights)
         if _may_be_one(before[left], after[right])
     )
     pairs: dict[int, int] = {}

@@ -495,3 +495,75 @@ def test_empty_and_null_stay_where_nothing_happens(body: str) -> None:
     assert merge_kptfile(kptfile("info: {site: a}"), kptfile("info: {site: a}"), local, OPTIONS)[0] is local
     changed, _ = merge_kptfile(kptfile(""), pipeline(A), local, OPTIONS)
     assert [function.image for function in changed.pipeline.mutators] == ["a:v1"]
+
+
+def test_comments_come_with_what_they_are_about() -> None:
+    origin = """\
+      - image: a:v1
+      - image: b:v1 # old
+      # about c
+      - image: c:v1
+        configMap: {x: p}
+    """
+    updated = """\
+      - image: a:v2 # two
+      # new here
+      - image: gate:v1 # why
+        configMap:
+          # the key
+          key: value
+      - image: b:v1 # new
+      # more about c
+      - image: c:v1
+        configMap: {x: p, z: q}
+    """
+    local = """\
+      - image: note:v1
+        name: PackageVariant.site.note.0
+      - image: a:v1
+        configMap: {site: x} # ours
+      - image: own:v1 # ours
+      - image: b:v1 # old
+      # about c
+      - image: c:v1
+        configMap: {x: l} # and ours
+    """
+    expected = """\
+      - image: note:v1
+        name: PackageVariant.site.note.0
+      - image: a:v2 # two
+        configMap: {site: x} # ours
+      # new here
+      - image: gate:v1 # why
+        configMap:
+          # the key
+          key: value
+      - image: own:v1 # ours
+      - image: b:v1 # new
+      # more about c
+      - image: c:v1
+        configMap: {x: l, z: q} # and ours
+    """
+    result, conflicts = merge_kptfile(pipeline(origin), pipeline(updated), pipeline(local), OPTIONS)
+
+    assert text_of(result) == text_of(pipeline(expected))
+    assert conflicts == ()
+
+
+def test_comments_stay_with_functions_that_look_like_others() -> None:
+    origin = entry("by: a, put: 1") + entry("by: b, put: 2")
+    local = entry("by: a, put: l") + entry("by: new, put: n") + "# second\n" + entry("by: b, put: l")
+    updated = origin.replace("v1", "v2")
+    result, _ = merge_kptfile(pipeline(origin), pipeline(updated), pipeline(local), OPTIONS)
+
+    expected = local.replace("v1", "v2").replace("a:v2\n  configMap: {by: new", "a:v1\n  configMap: {by: new")
+    assert text_of(result) == text_of(pipeline(expected))
+
+
+def test_new_sections_stand_where_they_belong() -> None:
+    updated = read(HEAD + "info: # about it\n  site: s\n" + "status:\n  conditions: []\n")
+    result, _ = merge_kptfile(kptfile(""), updated, pipeline(A), OPTIONS)
+
+    assert text_of(result) == text_of(pipeline(A)).replace("pipeline", "info: # about it\n  site: s\npipeline") + (
+        "status:\n  conditions: []\n"
+    )
