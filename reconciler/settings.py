@@ -140,7 +140,7 @@ class FunctionSettings(_Group):
     containers: tuple[str, ...] = ()
     engine: Literal["", "podman", "docker", "nerdctl"] = ""
     pull: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
-    image_prefix: Annotated[str, Field(pattern=r"^[^\s/]+(/[^\s/]+)*$")] = "ghcr.io/kptdev/krm-functions-catalog"
+    image_prefix: str = "ghcr.io/kptdev/krm-functions-catalog"
     timeout_seconds: Annotated[int, Field(ge=1)] = 300
     memory_bytes: Annotated[int, Field(ge=16_777_216)] = 536_870_912
     output_bytes: Annotated[int, Field(ge=1_024)] = 67_108_864
@@ -152,18 +152,23 @@ class FunctionSettings(_Group):
 
     @field_validator("exec")
     @classmethod
-    def _absolute_paths(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for path in value:
-            if not path.startswith("/") or path != str(PurePosixPath(path)) or ".." in path.split("/"):
-                raise ValueError(f'must hold plain absolute paths, such as /usr/local/bin/*, and not "{path}"')
+    def _paths(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(path.startswith("/") and path == str(PurePosixPath(path)) and ".." not in path for path in value):
+            raise ValueError("must be plain absolute paths, for example /usr/local/bin/*")
         return value
 
     @field_validator("containers")
     @classmethod
-    def _images(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for image in value:
-            if not image or image != "".join(image.split()):
-                raise ValueError(f'must hold image references without blanks, not "{image}"')
+    def _references(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(reference and not re.search(r"\s", reference) for reference in value):
+            raise ValueError("must be image references, for example example.com/functions/*")
+        return value
+
+    @field_validator("image_prefix")
+    @classmethod
+    def _folder(cls, value: str) -> str:
+        if not re.fullmatch(r"[^\s/]+(/[^\s/]+)*", value):
+            raise ValueError("must be a registry and folders without a slash at the end")
         return value
 
 

@@ -61,6 +61,7 @@ def setting(settings: Settings, path: str) -> Any:
             id="state-in-branches",
         ),
         pytest.param("drafts: {branch: '{branch}-next'}\n", "drafts.branch", "{branch}-next", id="a-draft-name"),
+        pytest.param("functions: {exec: [/a/*]}\n", "functions.exec", ("/a/*",), id="programs"),
     ],
 )
 def test_a_file(tmp_path: Path, text: str, path: str, expected: Any) -> None:
@@ -70,6 +71,15 @@ def test_a_file(tmp_path: Path, text: str, path: str, expected: Any) -> None:
 @pytest.mark.parametrize(
     ("variables", "path", "expected"),
     [
+        pytest.param({"KRM_FN_RUNTIME": "podman"}, "functions.engine", "podman", id="what-kpt-says"),
+        pytest.param({"KRM_FN_RUNTIME": ""}, "functions.engine", "", id="nothing-said-to-kpt"),
+        pytest.param({"KPT_IMAGE_PREFIX": "a.b/c"}, "functions.image_prefix", "a.b/c", id="kpts-prefix"),
+        pytest.param(
+            {"KRM_FN_RUNTIME": "podman", "RECONCILER_FUNCTIONS__ENGINE": "docker"},
+            "functions.engine",
+            "docker",
+            id="ours-overrides-kpts",
+        ),
         pytest.param({"RECONCILER_POLL_SECONDS": "2.5"}, "poll_seconds", 2.5, id="a-single-setting"),
         pytest.param({"RECONCILER_GIT__TIMEOUT_SECONDS": "7"}, "git.timeout_seconds", 7, id="a-setting-of-a-group"),
         pytest.param({"RECONCILER_LIMITS__CEL__STEPS": "7"}, "limits.cel.steps", 7, id="a-group-in-a-group"),
@@ -126,6 +136,26 @@ def test_the_environment_overrides_the_file(
             "git: {author: me}\n",
             [f"1: git.author: must be a name and an address, for example {AUTHOR}, not 'me'"],
             id="author",
+        ),
+        pytest.param(
+            "functions:\n  exec: [/bin/../fn]\n",
+            ["2: functions.exec: must be plain absolute paths, for example /usr/local/bin/*, not ['/bin/../fn']"],
+            id="a-path-with-dots",
+        ),
+        pytest.param(
+            "functions: {exec: [fn]}\n",
+            ["1: functions.exec: must be plain absolute paths, for example /usr/local/bin/*, not ['fn']"],
+            id="a-relative-path",
+        ),
+        pytest.param(
+            "functions: {containers: ['a b']}\n",
+            ["1: functions.containers: must be image references, for example example.com/functions/*, not ['a b']"],
+            id="an-image-with-a-blank",
+        ),
+        pytest.param(
+            "functions: {image_prefix: a/}\n",
+            ["1: functions.image_prefix: must be a registry and folders without a slash at the end, not 'a/'"],
+            id="a-prefix-with-a-slash",
         ),
         pytest.param(
             "config: {branch: -x}\n",
@@ -293,3 +323,13 @@ def test_the_limits_are_those_of_the_rooms_that_they_limit() -> None:
     assert limits.cel.model_dump() == asdict(Limits())
     assert (limits.file_bytes, limits.yaml_depth) == (DEFAULT_LIMITS.file_bytes, DEFAULT_LIMITS.depth)
     assert (limits.yaml_aliases, limits.yaml_documents) == (DEFAULT_LIMITS.aliases, DEFAULT_LIMITS.documents)
+
+
+def test_a_file_counts_more_than_what_was_said_to_kpt(tmp_path: Path) -> None:
+    assert load(tmp_path, "functions: {engine: docker}\n", KRM_FN_RUNTIME="podman").functions.engine == "docker"
+
+
+def test_what_is_wrong_with_what_was_said_to_kpt(tmp_path: Path) -> None:
+    (error,) = refused(tmp_path, "", KRM_FN_RUNTIME="rkt")
+
+    assert error == "KRM_FN_RUNTIME: functions.engine: must be '', 'podman', 'docker' or 'nerdctl', not 'rkt'"

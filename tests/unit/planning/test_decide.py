@@ -311,3 +311,39 @@ def test_a_package_that_is_too_large_to_read_spoils_itself_only() -> None:
     assert isinstance(outcome, Blocked)
     assert [one.code for one in outcome.findings] == ["PackageTooLarge"]
     assert {one.type: one.reason for one in outcome.conditions} == {"Stalled": "Valid", "Ready": "Error"}
+
+
+def test_an_interrupted_function_is_to_be_tried_again() -> None:
+    kitchen = Kitchen(interrupted="/bin/x took longer than 5 seconds and was ended")
+    outcome = decide(Question(GW, None, Seen()), CATALOG, kitchen, kitchen.render)
+
+    assert isinstance(outcome, Blocked)
+    assert outcome.retry
+    assert [(one.code, one.message) for one in outcome.findings] == [
+        (
+            "FunctionInterrupted",
+            f"package {GW.place} was left as it is: /bin/x took longer than 5 seconds and was ended (next step: retry)",
+        )
+    ]
+    assert {one.type: one.reason for one in outcome.conditions} == {"Stalled": "Valid", "Ready": "Error"}
+
+
+PROGRAM = "function exec /bin/x"
+
+
+@pytest.mark.parametrize(
+    ("today", "renders"),
+    [
+        pytest.param({PROGRAM: "1"}, 0, id="the-same"),
+        pytest.param({PROGRAM: "2"}, 1, id="another"),
+        pytest.param({}, 1, id="gone"),
+        pytest.param({PROGRAM: ""}, 0, id="cannot-be-told"),
+    ],
+)
+def test_a_changed_function_is_a_reason_to_render(today: dict[str, str], renders: int) -> None:
+    kitchen = Kitchen(functions=today)
+    remembered = known(put=NOW, trace={**GW.facts, PROGRAM: "1"})
+
+    decide(Question(GW, remembered, Seen(None, OUTPUT.id)), CATALOG, kitchen, kitchen.render)
+
+    assert len(kitchen.earlier) == renders

@@ -138,6 +138,7 @@ def test_the_subject_says_which_package_and_why_in_72_characters(made: Draft, ex
         ),
         pytest.param("edit", ("variant",), {}, "PackageVariant default/edge-gw changed", id="a-changed-owner"),
         pytest.param("edit", ("repository",), {}, "Repository eu-1 changed", id="repository"),
+        pytest.param("edit", ("function exec /bin/x%20-y",), {}, "function /bin/x -y changed", id="a-function"),
         pytest.param(
             "edit", ("engine",), {}, "this version of the reconciler renders the package differently", id="engine"
         ),

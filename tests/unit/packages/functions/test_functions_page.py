@@ -18,5 +18,7 @@ def test_the_page_lists_every_function_with_its_versions() -> None:
 
 def versions(releases: Sequence[Release]) -> str:
     since, until = releases[0].since, releases[-1].until
-    first, last = f"v{since[0]}.{since[1]}", f"v{until[0]}.{until[1] - 1}" if until[1] else f"v{until[0] - 1}"
+    if not until[1]:
+        return f"v{until[0] - 1}"
+    first, last = f"v{since[0]}.{since[1]}", f"v{until[0]}.{until[1] - 1}"
     return first if first == last else f"{first} to {last}"
