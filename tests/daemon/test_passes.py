@@ -12,9 +12,11 @@ from reconciler.cli.shared import read_settings
 from reconciler.daemon import passes as module
 from reconciler.daemon import reconcile
 from reconciler.daemon.passes import Passes
+from reconciler.daemon.proposals import RepositoryProposals
 from reconciler.daemon.remotes import Remote
 from reconciler.gitio.create import create_repository
-from reconciler.gitio.errors import GitError, GitFailedError
+from reconciler.gitio.errors import GitError, GitFailedError, UnreachableError
+from reconciler.gitio.verdicts import Failed
 from reconciler.wiring import Parts, build_parts, build_push
 from tests.support.git_env import SECONDS, commit_files, git, read_refs, write_hook
 
@@ -206,3 +208,83 @@ def test_a_remote_that_cannot_be_written_spoils_only_itself(world: World, monkey
 
     assert not passes.run()
     assert (world.drafts(), world.drafts("far")) == ({"refs/heads/drafts/east"}, set())
+
+
+@pytest.fixture
+def proposing(world: World) -> World:
+    """The same world with its config in a repository, and a tag that has moved on from what the config says."""
+    commit_files(world.folder / "catalog.git", "refs/heads/main", {"web/web.yaml": CONFIG_MAP + b"# two\n"})
+    for tag in ("v2", "stable"):
+        git(world.folder / "catalog.git", "tag", f"web/{tag}", "main")
+    text = (world.folder / "config" / "all.yaml").read_text()
+    text = text.replace("revision: v1}", "revision: v1, tag: stable, tagMode: rewrite}")
+    shutil.rmtree(world.folder / "config")
+    create_repository(world.folder / "config")
+    commit_files(world.folder / "config", "refs/heads/main", {"all.yaml": text.encode()})
+    return world
+
+
+PROPOSAL = "refs/heads/drafts/config"
+
+
+def test_a_proposal_that_people_delete_is_noticed_though_nothing_else_moved(proposing: World) -> None:
+    config = proposing.folder / "config"
+    passes, _ = proposing.passes()
+    assert passes.run()
+    first = read_refs(config)
+    assert passes.run()
+    again = read_refs(config)
+    git(config, "update-ref", "-d", PROPOSAL)
+    assert passes.run()
+    state = git(config, "show", "refs/reconciler/state/_config:config.json")
+
+    assert PROPOSAL in first
+    assert again == first
+    assert PROPOSAL not in read_refs(config)
+    assert state.count("declined") == 2
+
+
+def test_an_equal_pass_after_a_proposal_reads_nothing(proposing: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes, _ = proposing.passes()
+    assert passes.run()
+    monkeypatch.setattr("reconciler.daemon.passes.decide_and_publish", lambda *_: pytest.fail("the heads are equal"))
+
+    assert passes.run()
+
+
+def test_a_proposal_that_does_not_get_through_is_tried_again_later(
+    proposing: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable(self: RepositoryProposals, *more: object) -> Failed:
+        return Failed(UnreachableError("the host does not answer"))
+
+    with monkeypatch.context() as broken:
+        broken.setattr(RepositoryProposals, "push", unreachable)
+        passes, _ = proposing.passes()
+        assert passes.run()
+    due_in = passes.due_in
+    proposing.now += reconcile.RETRY_SECONDS
+    assert passes.run()
+
+    assert due_in == reconcile.RETRY_SECONDS
+    assert PROPOSAL in read_refs(proposing.folder / "config")
+    assert proposing.drafts() == {"refs/heads/drafts/east"}
+
+
+def test_a_proposal_that_lost_a_race_is_made_again_soon(proposing: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    config, whole = proposing.folder / "config", RepositoryProposals.push
+
+    def interrupted(self: RepositoryProposals, *more: object) -> object:
+        commit_files(config, PROPOSAL, {"theirs": b"1"})
+        return whole(self, *more)  # type: ignore[arg-type]
+
+    passes, _ = proposing.passes()
+    with monkeypatch.context() as racing:
+        racing.setattr(RepositoryProposals, "push", interrupted)
+        first = passes.run()
+    summary = git(proposing.folder / "fleet.git", "show", "reconciler/status:summary.yaml")
+
+    assert not first
+    assert "ProposalLost" in summary
+    assert passes.run()
+    assert git(config, "log", "-1", "--format=%s", PROPOSAL) == "change"

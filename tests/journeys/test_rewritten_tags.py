@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.daemon.reconcile import validate
 from reconciler.krm.findings import Severity
+from reconciler.settings import Settings
+from reconciler.wiring import build_parts
 from tests.support.git_env import commit_files, git, make_bare, read_file, read_ref, write_hook
 from tests.support.world import Pass, World, catalog, package, repository
 
@@ -349,6 +352,43 @@ def test_a_cluster_that_is_called_config_keeps_its_branch(tmp_path: Path) -> Non
     assert "ProposalBranchTaken" in of_config(after)
     assert world.tree(DRAFT, "gateway")
     world.settle()
+
+
+def test_a_host_that_allows_only_branches(tmp_path: Path) -> None:
+    world = ConfigWorld(tmp_path, config={"directory": "prod"}, state_ref="refs/heads/reconciler/state/{repository}")
+    for name in ("catalog", "fleet", "config"):
+        make_bare(tmp_path / f"{name}.git")
+    for number in (1, 2):
+        world.release("gateway", f"v{number}", package("gateway", image=str(number)))
+    world.tag("v2")
+    world.commit_config({"catalog.yaml": catalog(), "berlin.yaml": repository("berlin"), "gw.yaml": GW})
+    world.sync()
+    world.drop_proposal()
+
+    assert of_config(world.sync()) == ["RevisionDeclined"]
+    assert read_ref(world.repo, "refs/heads/reconciler/state/_config")
+
+
+def test_validating_tells_what_a_tag_names_and_writes_nothing(world: ConfigWorld) -> None:
+    before = git(world.repo, "for-each-ref")
+    settings = Settings.model_validate({"cache": str(world.folder / "cache"), "config": {"directory": "prod"}})
+    parts = build_parts(settings, world.source)
+    with parts.remotes as remotes:
+        findings = validate(parts.source, remotes, parts.tools)
+
+    assert [(one.code, one.where.line) for one in findings] == [("RevisionProposed", 10)]
+    assert git(world.repo, "for-each-ref") == before
+
+
+def test_a_state_of_a_newer_engine_is_left_alone(world: ConfigWorld) -> None:
+    newer = commit_files(world.repo, "refs/heads/x", {"config.json": b'{"format": 99}'})
+    git(world.repo, "update-ref", "refs/reconciler/state/_config", newer)
+    git(world.repo, "update-ref", "-d", "refs/heads/x")
+    after = world.sync()
+
+    assert "EngineTooOld" in after.codes
+    assert read_ref(world.repo, "refs/reconciler/state/_config") == newer
+    assert world.proposal == ""
 
 
 def test_while_a_file_cannot_be_read_its_standing_proposal_stays(world: ConfigWorld) -> None:
