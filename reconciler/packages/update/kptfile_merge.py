@@ -59,8 +59,9 @@ def merge_kptfile(
 
     A side without a Kptfile says nothing. Name, namespace and upstream are the local ones. `take_upstream` takes
     upstream and lock from `updated`, where it has them: for subpackages and force-delete-replace. `whole` merges all
-    of this like everything else: for two sides of one package (git.md 3). In `compat` all is merged as structs, and
-    MergeError is raised for lists that cannot be told to have one key. Conflicts name no file and no resource.
+    of this like everything else, in `safe` even where the profile is `compat`: upstream's tool never merges two sides
+    of one package (git.md 3). Conflicts name no file and no resource. Raises MergeError, in `compat`, where a list has
+    names on one side only (kpt.md 10.3).
     """
     sides = Values(*(kptfile.data if kptfile else {} for kptfile in (origin, updated, local)))
     if take_upstream:
