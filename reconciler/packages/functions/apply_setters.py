@@ -15,6 +15,7 @@ from reconciler.packages.functions.function import (
     Result,
     failure,
     quoted,
+    reports_faults,
     scalar_text,
     string_map,
     value_at,
@@ -30,6 +31,7 @@ from reconciler.packages.functions.setters import (
 from reconciler.packages.parsing import Unparsable, parse_cached
 
 
+@reports_faults
 def apply_setters(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
     """Return the items with the setters' values; one result for each field, or one that says nothing matched."""
     setters = string_map((config or {}).get("data"))

@@ -19,6 +19,7 @@ from reconciler.packages.functions.function import (
     Result,
     failure,
     quoted,
+    reports_faults,
     scalar_text,
     string_map,
     value_at,
@@ -43,6 +44,7 @@ class _Setters:
         return str(self._values.sub(lambda match: f"${{{self.texts[match.group(0)]}}}", text)) if self.texts else text
 
 
+@reports_faults
 def create_setters(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
     """Return the items with setter comments on the fields that hold the values; that none does is an error."""
     try:

@@ -15,6 +15,7 @@ from reconciler.packages.functions.function import (
     Output,
     Result,
     failure,
+    reports_faults,
     scalar_text,
     string_map,
     value_at,
@@ -52,6 +53,7 @@ class _Set:
         return f"{_GROUP}/{_KIND}/{self.item.name}"
 
 
+@reports_faults
 def enable_gcp_services(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
     """Return the items with the services of every set, and without those made earlier that no set lists any more."""
     sets = [_read(item) for item in items if (item.api_version, item.kind) == (f"{_GROUP}/v1alpha1", _KIND)]

@@ -15,6 +15,7 @@ from reconciler.packages.functions.function import (
     Item,
     Output,
     failure,
+    reports_faults,
     string_map,
     value_at,
 )
@@ -42,6 +43,7 @@ class _Wish:
         return self.substring + name if self.mode == "prepend" else name + self.substring
 
 
+@reports_faults
 def ensure_name_substring(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
     """Return the items with the substring in their names, and in all that refers to those by name.
 

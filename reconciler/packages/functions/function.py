@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import Any, Literal, Protocol
 
 from reconciler.krm.yaml import Document, Path
@@ -16,6 +16,10 @@ from reconciler.packages.resource import Described
 ResultSeverity = Literal["error", "warning", "info"]
 Config = Mapping[str, Any]
 Version = tuple[int, int, int]
+
+
+class FieldError(ValueError):
+    """A field cannot be set; the message says which and why."""
 
 
 @dataclass(frozen=True)
@@ -88,13 +92,19 @@ class Item(Described):
         return replace(self, data=data)
 
     def with_values(self, values: Iterable[tuple[Path, Any]]) -> Item:
-        """Return the item with values set at these paths, one after the other; missing mappings are made."""
+        """Return the item with values set at these paths, one after the other; missing mappings are made.
+
+        Raises FieldError where what stands on the way is no mapping.
+        """
         changed = [(path, value) for path, value in values if value_at(self.data, path, _ABSENT) != value]
         if not changed:
             return self
         data = self.copy()
-        for path, value in changed:
-            set_at(data, path, value)
+        try:
+            for path, value in changed:
+                set_at(data, path, value)
+        except FieldError as error:
+            raise FieldError(f"{self.file}: {self.kind} {self.name}: {error}") from None
         return self.with_data(data)
 
     def with_comment(self, path: Path, comment: str | None) -> Item:
@@ -152,6 +162,19 @@ class InterruptedFunctionError(Exception):
     """
 
 
+def reports_faults(function: Function) -> Function:
+    """Return the function with a field that cannot be set as its failure, not as an exception."""
+
+    @wraps(function)
+    def reporting(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
+        try:
+            return function(items, config, context)
+        except FieldError as error:
+            return failure(items, str(error))
+
+    return reporting
+
+
 def failure(items: Sequence[Item], message: str) -> Output:
     """Return the output of a function that fails with one error."""
     return Output(tuple(items), (Result(message, "error"),), failed=True)
@@ -177,11 +200,18 @@ def value_at(data: Any, path: Path, default: Any = None) -> Any:
 
 def set_at(data: Any, path: Path, value: Any) -> None:
     """Set the value at a path of plain data in place; missing and null mappings on the way are made."""
-    for part in path[:-1]:
-        if isinstance(data, dict) and data.get(part) is None:
+    for depth, part in enumerate(path):
+        is_place = isinstance(data, dict) if isinstance(part, str) else isinstance(data, list) and part < len(data)
+        if not is_place:
+            around = field_path(path[:depth]) or "a resource"
+            raise FieldError(
+                f"{around} must be a {'mapping' if isinstance(part, str) else 'list'}, not {repr(data)[:80]}"
+            )
+        if depth == len(path) - 1:
+            data[part] = value
+        elif isinstance(data, dict) and data.get(part) is None:
             data[part] = {}
         data = data[part]
-    data[path[-1]] = value
 
 
 def scalar_text(value: Any) -> str | None:

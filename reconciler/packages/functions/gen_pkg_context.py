@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reconciler.packages.context import CONTEXT_FILE, context_data, is_context
-from reconciler.packages.functions.function import Config, FunctionContext, Item, Output, Result, failure
+from reconciler.packages.functions.function import (
+    Config,
+    FunctionContext,
+    Item,
+    Output,
+    Result,
+    failure,
+    reports_faults,
+)
 from reconciler.packages.kptfile import KPTFILE
 
 
+@reports_faults
 def gen_pkg_context(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
     """Return the items with a package context that names the package.
 

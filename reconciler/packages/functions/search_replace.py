@@ -18,6 +18,7 @@ from reconciler.packages.functions.function import (
     Result,
     failure,
     quoted,
+    reports_faults,
     scalar_text,
     string_map,
     value_at,
@@ -62,6 +63,7 @@ class _Search:
         return pattern
 
 
+@reports_faults
 def search_replace(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
     """Return the items with what was found replaced; one result for each match, or one that says there is none."""
     try:

@@ -7,7 +7,16 @@ from collections.abc import Iterator, Sequence
 
 from reconciler.krm.yaml import Path
 from reconciler.packages.functions.fieldspec import FieldSpec, read_field_specs, specs
-from reconciler.packages.functions.function import Config, FunctionContext, Item, Output, Result, failure, string_map
+from reconciler.packages.functions.function import (
+    Config,
+    FunctionContext,
+    Item,
+    Output,
+    Result,
+    failure,
+    reports_faults,
+    string_map,
+)
 from reconciler.packages.kptfile import field_path
 
 _KINDS = ("SetAnnotations", "SetAnnotationConfig")
@@ -28,6 +37,7 @@ _SPECS = (
 )
 
 
+@reports_faults
 def set_annotations(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
     """Return the items with the annotations set; one result for each item and mapping, sorted by its path."""
     read = _read(config)

@@ -11,6 +11,7 @@ from reconciler.packages.functions.function import (
     Output,
     Result,
     failure,
+    reports_faults,
     string_map,
     value_at,
 )
@@ -20,6 +21,7 @@ _FIELD = ("spec", "enforcementAction")
 _ACTIONS = ("deny", "warn", "dryrun")
 
 
+@reports_faults
 def set_enforcement_action(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
     """Return the items with the action on every constraint."""
     data = string_map((config or {}).get("data"))

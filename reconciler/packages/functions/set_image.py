@@ -21,6 +21,7 @@ from reconciler.packages.functions.function import (
     Output,
     Result,
     failure,
+    reports_faults,
     string_map,
     value_at,
 )
@@ -56,6 +57,7 @@ class _Wish:
     fields: tuple[FieldSpec, ...] = ()
 
 
+@reports_faults
 def set_image(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
     """Return the items with the image changed wherever a container has it; one result counts the changes."""
     wish = _read(config)

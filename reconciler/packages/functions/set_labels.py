@@ -15,6 +15,7 @@ from reconciler.packages.functions.function import (
     Output,
     Result,
     failure,
+    reports_faults,
     string_map,
     value_at,
 )
@@ -77,6 +78,7 @@ _OLD_AFFINITY_RULES = tuple(
 )
 
 
+@reports_faults
 def set_labels(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
     """Return the items with the labels set; results count the labels that were looked at, as upstream does."""
     labels = _labels(config)

@@ -13,6 +13,7 @@ from reconciler.packages.functions.function import (
     Item,
     Output,
     Result,
+    reports_faults,
     string_map,
     value_at,
 )
@@ -23,6 +24,7 @@ _NAME = ("metadata", "name")
 _ANNOTATION = ("metadata", "annotations", DEPENDS_ON)
 
 
+@reports_faults
 def set_name_prefix(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
     """Return the items with the prefix in place of the old one, where that is the name or all up to a dash.
 

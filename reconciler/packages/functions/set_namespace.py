@@ -20,6 +20,7 @@ from reconciler.packages.functions.function import (
     Output,
     Result,
     Version,
+    reports_faults,
     string_map,
     value_at,
 )
@@ -79,6 +80,7 @@ class _Slot:
     origin: str
 
 
+@reports_faults
 def set_namespace(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
     """Return the items in the wanted namespace; a configuration error is an error result (upstream exits 0)."""
     wish = _wish(config)

@@ -15,6 +15,7 @@ from reconciler.packages.functions.function import (
     Item,
     Output,
     failure,
+    reports_faults,
     string_map,
     value_at,
 )
@@ -27,6 +28,7 @@ _APPLY_SETTERS = "gcr.io/kpt-fn/apply-setters:v0.1"
 _MUTATORS = ("pipeline", "mutators")
 
 
+@reports_faults
 def set_project_id(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
     """Return the items with the project where none is set: as a setter of the package, and on what is deployed."""
     project = string_map((config or {}).get("data")).get(SETTER, "")

@@ -1,0 +1,82 @@
+"""What functions share: values at paths, and fields that cannot be set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.packages.functions.enable_gcp_services import enable_gcp_services
+from reconciler.packages.functions.function import FieldError, Function, FunctionContext, set_at
+from reconciler.packages.functions.set_annotations import set_annotations
+from reconciler.packages.functions.set_labels import set_labels
+from reconciler.packages.functions.set_project_id import set_project_id
+from tests.unit.packages.builders import KPTFILE, config, items, messages, shown
+
+
+@pytest.mark.parametrize(
+    ("data", "path", "expected"),
+    [
+        pytest.param({}, ("a", "b"), {"a": {"b": 1}}, id="made"),
+        pytest.param({"a": None}, ("a", "b"), {"a": {"b": 1}}, id="null"),
+        pytest.param({"a": [{}]}, ("a", 0, "b"), {"a": [{"b": 1}]}, id="in-a-list"),
+        pytest.param({"a": {"b": []}}, ("a", "b"), {"a": {"b": 1}}, id="replaced"),
+    ],
+)
+def test_set_at(data: Any, path: tuple[str | int, ...], expected: Any) -> None:
+    set_at(data, path, 1)
+
+    assert data == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "path", "message"),
+    [
+        pytest.param({"a": "x"}, ("a", "b"), "a must be a mapping, not 'x'", id="text"),
+        pytest.param({"a": {"b": []}}, ("a", "b", "c"), "a.b must be a mapping, not []", id="list"),
+        pytest.param({"a": {}}, ("a", 0), "a must be a list, not {}", id="mapping"),
+        pytest.param([], ("a",), "a resource must be a mapping, not []", id="root"),
+    ],
+)
+def test_what_cannot_be_set(data: Any, path: tuple[str | int, ...], message: str) -> None:
+    with pytest.raises(FieldError) as error:
+        set_at(data, path, 1)
+
+    assert str(error.value) == message
+
+
+SET = "apiVersion: blueprints.cloud.google.com/v1alpha1\nkind: ProjectServiceSet\n"
+
+
+@pytest.mark.parametrize(
+    ("function", "data", "text"),
+    [
+        pytest.param(
+            set_annotations, {"a": "b"}, "apiVersion: v1\nkind: A\nmetadata: {name: a, annotations: []}\n", id="a-list"
+        ),
+        pytest.param(
+            set_labels,
+            {"a": "b"},
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: x\n",
+            id="a-spec-that-is-a-text",
+        ),
+        pytest.param(
+            set_project_id,
+            {"project-id": "p"},
+            KPTFILE.replace("  name: app\n", "  name: app\npipeline: []\n"),
+            id="pipeline",
+        ),
+        pytest.param(
+            enable_gcp_services,
+            {},
+            f"{SET}metadata: {{name: a, annotations: x}}\nspec: {{services: [a.b.c]}}\n",
+            id="annotations-that-are-a-text",
+        ),
+    ],
+)
+def test_a_field_that_cannot_be_set_is_an_error(function: Function, data: dict[str, str], text: str) -> None:
+    output = function(items(text, "Kptfile"), config("ConfigMap", data), FunctionContext())
+
+    assert output.failed
+    assert "must be a mapping, not" in messages(output)[0][1]
+    assert shown(output.items) == text
