@@ -16,7 +16,7 @@ from reconciler.daemon.codes import (
 )
 from reconciler.daemon.config import ConfigSnapshot
 from reconciler.daemon.publish import HEADS, STATE_SECONDS, describe
-from reconciler.gitio.errors import GitError, ObjectMissingError
+from reconciler.gitio.errors import GitError
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.reader import ObjectReader
 from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, PushUnit, RefUpdate, Refused
@@ -155,7 +155,8 @@ class RepositoryProposals:
             if base is None or not self._mirror.is_ancestor(base, config):
                 return None
             found = reader.entry(reader.commit(base).tree, path)
-        except ObjectMissingError:
+        except GitError:
+            # the config's history was rewritten: nothing is known of what the proposal was made on
             return None
         return BlobId(found.id) if found else None
 
