@@ -128,9 +128,10 @@ class GuardSettings(_Group):
 
 
 class MergeSettings(_Group):
-    """Whose habits the package engine has: ours, or kpt's with its warts."""
+    """How packages are brought to another upstream: by whose habits, and who wins where both sides changed."""
 
     profile: Literal["safe", "compat"] = "safe"
+    conflict_policy: Literal["upstream", "local", "block"] = "upstream"
 
 
 class FunctionSettings(_Group):

@@ -36,13 +36,14 @@ from reconciler.planning.drafts import Words
 from reconciler.planning.fleet import FleetPlan
 from reconciler.planning.outcome import Draft, Rendered
 from reconciler.planning.render import Engine, render
+from reconciler.planning.source import Ingredients
 from reconciler.planning.state import DestinationState
 from reconciler.reporting.changes import compare
 from reconciler.reporting.commit_message import draft_message, status_commit_message
 from reconciler.reporting.objects import status_files
 from reconciler.reporting.status_file import status_file
 from reconciler.rules.repository import Repositories, Repository, read_repositories
-from reconciler.rules.variant import Earlier, RoomResult, Variant
+from reconciler.rules.variant import RoomResult, Variant
 from reconciler.rules.variants.naming import TargetKey
 from reconciler.rules.variants.room import Surroundings, kptfile_url, variants_of
 from reconciler.runners.commands import Commands
@@ -177,10 +178,11 @@ def _functions(settings: Settings, backoff: Backoff) -> AllFunctions:
 
 
 def _engine_fact(settings: Settings) -> str:
-    """Return what changes when rendering may: our version, the profile, and which functions are let run."""
+    """Return what changes when rendering may: our version, how packages are merged, and which functions are let run."""
     listed = [*settings.functions.exec, *settings.functions.containers]
     lets_run = f" functions {digest([listed, settings.functions.image_prefix])}" if listed else ""
-    return f"{__version__} {settings.merge.profile}{lets_run}"
+    winner = "" if settings.merge.conflict_policy == "upstream" else f" {settings.merge.conflict_policy}"
+    return f"{__version__} {settings.merge.profile}{winner}{lets_run}"
 
 
 class _Builder:
@@ -201,7 +203,7 @@ class _Builder:
             documents=settings.limits.yaml_documents,
         )
         self._functions = functions
-        self._engine = Engine(settings.merge.profile, self._functions)
+        self._engine = Engine(settings.merge.profile, settings.merge.conflict_policy, self._functions)
 
     def config(self) -> ConfigSource:
         directory = self._settings.config.directory
@@ -310,8 +312,8 @@ class _Builder:
         return replace(result, findings=(*findings, *result.findings))
 
     def _render(self, catalog: Catalog) -> Render:
-        def one(variant: Variant, source: FileTree, earlier: Earlier | None) -> Rendered:
-            return render(variant, source, catalog, self._engine, earlier)
+        def one(variant: Variant, made: Ingredients) -> Rendered:
+            return render(variant, made, catalog, self._engine)
 
         return one
 

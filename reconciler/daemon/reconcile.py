@@ -28,16 +28,18 @@ from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.claims import Claims
-from reconciler.planning.decide import VALID, Render, TooLargeToReadError
+from reconciler.planning.decide import VALID, Render
 from reconciler.planning.destination import STATUS_FOLDER, Destination, conflicts, draft_branch
 from reconciler.planning.drafts import Writer
 from reconciler.planning.fleet import DestinationPlan, FleetPlan
+from reconciler.planning.ingredients import TooLargeToReadError
 from reconciler.planning.outcome import Blocked, Draft, Rendered, Unchanged
 from reconciler.planning.plan import Workshop, new_state, plan_destination
 from reconciler.planning.proposal import Proposal
+from reconciler.planning.source import Ingredients
 from reconciler.planning.standing import Heads
 from reconciler.planning.state import DestinationState, EngineTooOldError, StateUnreadableError
-from reconciler.rules.variant import Earlier, RoomResult, Upstream, Variant
+from reconciler.rules.variant import RoomResult, Upstream, Variant
 from reconciler.snapshot.catalog import Catalog
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
@@ -399,9 +401,9 @@ class _Desk:
             self._roots[url] = remote.mirror.root_commit()
         return self._roots[url]
 
-    def _counted(self, variant: Variant, files: FileTree, earlier: Earlier | None) -> Rendered:
+    def _counted(self, variant: Variant, made: Ingredients) -> Rendered:
         self.renders += 1
-        return self._render(variant, files, earlier)
+        return self._render(variant, made)
 
     def upstream_files(self, upstream: Upstream, destination: Remote) -> FileTree:
         """Return an upstream package's files, and remember them for the state that will name them by their tree.
@@ -511,6 +513,11 @@ class _Sources:
     def is_behind(self, upstream: Upstream, commit: CommitId) -> bool:
         """Return whether an upstream's commit is in the history of another."""
         return self._desk.is_behind(upstream, commit)
+
+    def keep(self, files: FileTree) -> TreeId:
+        """Remember a tree that state will name."""
+        self._read.setdefault(files.id, files)
+        return files.id
 
     def standing(self, tree: TreeId) -> FileTree:
         """Return the files of a tree of the destination, or of a source that was read and is not there yet."""

@@ -15,7 +15,8 @@ ABSENT: Final = _Absent.ABSENT
 """A side that has nothing there; unlike None, which is an explicit null."""
 
 ConflictKind = Literal["field", "element", "resource", "file", "package"]
-Chosen = Literal["upstream", "local"]
+Winner = Literal["upstream", "local"]
+Chosen = Literal["upstream", "local", "rule"]
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,8 @@ class Conflict:
     """One place that the local side and the upstream side both changed, differently.
 
     `pointer` is a JSON pointer into the resource, "" for all of it; `file` and `resource` are "" where they do not
-    apply. The three values are plain data or ABSENT. `rule` is the deviation (kpt.md 17) that decided, such as "D2",
-    or the name of the rule that overruled an edit.
+    apply. The three values are plain data or ABSENT. `rule` is the deviation (kpt.md 17) that decided, such as "D2".
+    Where a rule of ours overruled an edit, `chosen` is "rule", `rule` names it, and `upstream` is the rule's value.
     """
 
     kind: ConflictKind

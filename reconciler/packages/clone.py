@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reconciler.krm.findings import Finding
-from reconciler.packages.kptfile import KPTFILE, Kptfile, Profile, new_kptfile
+from reconciler.packages.kptfile import KPTFILE, Kptfile, Profile, Upstream, new_kptfile
 from reconciler.packages.merge_comments import with_merge_comments
 from reconciler.packages.package import Package
 from reconciler.snapshot.files import FileTree
@@ -25,17 +25,31 @@ class UpstreamAt:
 
 
 def clone(
-    upstream: FileTree, name: str, lock: UpstreamAt, profile: Profile = "safe"
+    source: FileTree, name: str, lock: UpstreamAt, base: FileTree, profile: Profile = "safe"
 ) -> tuple[FileTree, tuple[Finding, ...]]:
-    """Return the files of a new package called `name`, and findings.
+    """Return the files of the package `name` that stands at `lock`, and findings.
 
-    The Kptfile gets its name, upstream and upstreamLock, resources their merge comments; nothing else changes.
-    A Kptfile that cannot be read is an error, and the files come back as they were.
+    `base` is the upstream as it came, `source` the same with people's edits. The Kptfile gets its name, upstream and
+    upstreamLock, resources their merge comments; nothing else changes. A Kptfile that cannot be read is an error, and
+    the files come back as they were.
     """
-    kptfile = Package(upstream).kptfile if KPTFILE in upstream else new_kptfile(name)
+    kptfile = Package(source).kptfile if KPTFILE in source else new_kptfile(name)
     if not isinstance(kptfile, Kptfile):
-        return upstream, kptfile
-    # what the upstream package itself once followed is not ours, its strategy included
-    named = kptfile.without_upstream().with_name(name)
-    followed = named.with_upstream(lock.repo, lock.directory, lock.ref, lock.commit)
-    return with_merge_comments(upstream.with_files({KPTFILE: followed.to_bytes()}), profile)
+        return source, kptfile
+    # what the upstream package itself once followed is not ours, its strategy included; what people wrote there is
+    own = kptfile if upstream_of(source) != upstream_of(base) else kptfile.without_upstream()
+    followed = own.with_name(name).with_upstream(lock.repo, lock.directory, lock.ref, lock.commit)
+    return with_merge_comments(source.with_files({KPTFILE: followed.to_bytes()}), profile)
+
+
+def lock_of(files: FileTree) -> UpstreamAt | None:
+    """Return what a package's upstreamLock says; None when its Kptfile has none, or cannot be read."""
+    kptfile = Package(files).kptfile if KPTFILE in files else ()
+    lock = kptfile.upstream_lock.git if isinstance(kptfile, Kptfile) and kptfile.upstream_lock else None
+    return UpstreamAt(lock.repo, lock.directory, lock.ref, lock.commit) if lock and lock.ref else None
+
+
+def upstream_of(files: FileTree) -> Upstream | None:
+    """Return what a package's Kptfile says that it follows."""
+    kptfile = Package(files).kptfile if KPTFILE in files else ()
+    return kptfile.upstream if isinstance(kptfile, Kptfile) else None

@@ -41,20 +41,20 @@ CODES = (
         Scope.PACKAGE,
         "A function cannot run here; the draft shows the package without it, and is gated.",
     ),
-    MERGE_NEEDED := Code(
-        "MergeNeeded",
+    MERGE_BASE_MISSING := Code(
+        "MergeBaseMissing",
         Severity.ERROR,
         Scope.PACKAGE,
-        "A package holds people's changes to another upstream, and needs a three-way merge.",
+        "A package that people made came from an upstream commit that no Repository has.",
+    ),
+    MERGE_CONFLICT := Code(
+        "MergeConflict",
+        Severity.ERROR,
+        Scope.PACKAGE,
+        "People and upstream changed the same, and the conflictPolicy is block.",
     ),
     OWNERSHIP_CONFLICT := Code(
         "OwnershipConflict", Severity.ERROR, Scope.PACKAGE, "A package is owned by another object."
-    ),
-    PACKAGE_EDITED := Code(
-        "PackageEdited",
-        Severity.ERROR,
-        Scope.PACKAGE,
-        "People changed a package, and taking the change in needs a three-way merge.",
     ),
     PACKAGE_TOO_LARGE := Code(
         "PackageTooLarge", Severity.ERROR, Scope.PACKAGE, "A package is beyond the limits of what is read."

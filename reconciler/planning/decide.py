@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol
+from typing import Any
 
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Code, Finding, Severity, Where, errors
@@ -15,17 +15,18 @@ from reconciler.planning.codes import (
     DOWNSTREAM_EXISTS,
     DRAFT_EDITED,
     FUNCTION_INTERRUPTED,
-    MERGE_NEEDED,
+    MERGE_BASE_MISSING,
     OWNERSHIP_CONFLICT,
-    PACKAGE_EDITED,
     PACKAGE_TOO_LARGE,
 )
+from reconciler.planning.conflicts import conflict_data
 from reconciler.planning.downgrade import DOWNGRADE, goes_back
+from reconciler.planning.ingredients import Sources, TooLargeToReadError, ingredients_of
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Rendered, Unchanged
-from reconciler.planning.render import stands_alone
 from reconciler.planning.settling import hold
+from reconciler.planning.source import Ingredients
 from reconciler.planning.state import Offer, PackageRecord, Seen
-from reconciler.rules.variant import Earlier, Upstream, Variant
+from reconciler.rules.variant import Upstream, Variant
 from reconciler.rules.variants.status import (
     downstream_exists,
     variant_failed,
@@ -35,44 +36,13 @@ from reconciler.rules.variants.status import (
 )
 from reconciler.snapshot.catalog import Catalog
 from reconciler.snapshot.files import FileTree
-from reconciler.snapshot.objects import CommitId, TreeId
+from reconciler.snapshot.objects import TreeId
 from reconciler.snapshot.trace import Trace, changed_answers
 
 READY, VALID = variant_ready()
 
 
-class TooLargeToReadError(Exception):
-    """A package is beyond the limits of what is read; the text says which. It spoils itself only."""
-
-
-class Sources(Protocol):
-    """The contents of trees: of upstream packages, and of what stands on a destination's branches.
-
-    Both raise TooLargeToReadError.
-    """
-
-    def upstream(self, upstream: Upstream) -> FileTree:
-        """Return an upstream package's files."""
-        ...
-
-    def is_behind(self, upstream: Upstream, commit: CommitId) -> bool:
-        """Return whether an upstream's commit is in the history of another, as far as that is still known."""
-        ...
-
-    def standing(self, tree: TreeId) -> FileTree:
-        """Return the files of a tree of the destination."""
-        ...
-
-    def lock_tree(self, files: FileTree) -> TreeId | None:
-        """Return the upstream tree that a Kptfile's lock names; None when it cannot be found."""
-        ...
-
-    def function(self, name: str) -> str:
-        """Return what a function outside this process is today, by its fact name; "" where that cannot be told."""
-        ...
-
-
-Render = Callable[[Variant, FileTree, Earlier | None], Rendered]
+Render = Callable[[Variant, Ingredients], Rendered]
 
 
 @dataclass(frozen=True)
@@ -140,30 +110,41 @@ def _settled(question: Question, record: PackageRecord) -> Outcome | None:
     """What is known without rendering: nothing asked has changed, and the branches hold what was wanted."""
     if record.outcome.get("kind") == "blocked":
         return _blocked_before(question, record) if record.seen == question.seen else None
-    if record.wanted is None:
+    seen = _seen_when_settled(question.seen)
+    as_before = record.seen == seen
+    if record.wanted is None or (edited_places(record, question.seen) and not as_before):
         return None
     warnings = tuple(read_finding(one) for one in record.outcome.get("findings", ()))
-    return _compare(question, record, warnings, rendered=False)
+    found = _compare(question, record, warnings, rendered=False)
+    # what was offered, or declined, may hold edits of the cluster branch that are gone by now
+    drafted_from_this = found and found.why == "drafted" and record.put and record.put.against == seen.published
+    return found if found and (as_before or drafted_from_this or found.why in ("published", "adopted")) else None
 
 
 def _compare(
     question: Question, record: PackageRecord, findings: tuple[Finding, ...], rendered: bool
 ) -> Unchanged | None:
     """Return Unchanged when a branch or the draft holds what the record says is wanted, or people declined it."""
-    ours, put, published = record.ours, record.put, question.seen.published
-    wanted = (record.wanted, record.review)
-    withdraw = put is not None and _is_ours_to_take_out(put, question.seen)
-    if ours and published and (ours.rendered, ours.review) == wanted:
-        why = "published" if published == record.wanted else "published with edits"
-    elif put and (put.rendered, put.review) == wanted:
+    ours, put, seen, wanted = record.ours, record.put, question.seen, record.wanted
+    withdraw = put is not None and _is_ours_to_take_out(put, seen)
+    if ours and seen.published == wanted and ours.review == record.review:
+        why = "published" if ours.rendered == wanted else "published with edits"
+    elif put and (seen.drafted or put.rendered) == wanted and put.review == record.review:
         why, withdraw = "drafted", False
-    elif record.wanted in record.declined:
+    elif wanted in record.declined:
         why, withdraw = "declined", False
-    elif record.owned and not ours and published == record.wanted:
+    elif record.owned and not ours and seen.published == wanted:
         why = "adopted"
     else:
         return None
+    if edited_places(record, seen) or why in ("declined", "drafted"):
+        record = replace(record, seen=_seen_when_settled(seen, withdraw))
     return Unchanged(question.variant, record, why, withdraw, rendered, findings)
+
+
+def _seen_when_settled(seen: Seen, withdraw: bool = False) -> Seen:
+    """Return what people's edits are in; the rest of what was seen ends with what this pass does."""
+    return Seen(seen.published, None if withdraw else seen.drafted)
 
 
 def _is_ours_to_take_out(put: Offer, seen: Seen) -> bool:
@@ -187,89 +168,50 @@ def _refuse(question: Question) -> Blocked | None:
 
 
 def _render(question: Question, moved: tuple[str, ...], sources: Sources, render: Render) -> Outcome:
-    variant, seen = question.variant, question.seen
+    variant = question.variant
     record = question.mine or PackageRecord(variant.owner, labels=variant.labels, annotations=variant.annotations)
-    source = _source(question, record, sources)
-    if isinstance(source, Blocked):
-        return source
-    rendered = render(replace(variant, followed=source.followed), source.files, _earlier(record, sources))
+    made = ingredients_of(variant.upstream, record, question.seen, sources)
+    if made is None:
+        return _merge_base_missing(question)
+    rendered = render(variant, made)
     trace = {**rendered.trace, **variant.facts}
     if errors(rendered.findings):
         return failed(question, rendered.findings, trace)
     record = replace(
-        record, owner=variant.owner, owned=True, trace=trace, wanted=rendered.files.id, review=rendered.review
-    )
+        record, owner=variant.owner, owned=True, trace=trace, wanted=rendered.files.id, review=rendered.review,
+        conflicts=tuple(conflict_data(one) for one in rendered.source.drafted),
+    )  # fmt: skip
     if unchanged := _compare(question, record, rendered.findings, rendered=True):
         return unchanged
-    if blocked := _unwritable(question, record, trace):
-        return blocked
+    return _unwritable(question, trace) or _draft(question, record, rendered, sources, moved)
+
+
+def _draft(
+    question: Question, record: PackageRecord, rendered: Rendered, sources: Sources, moved: tuple[str, ...]
+) -> Draft:
+    seen, source = question.seen, rendered.source
     before = seen.drafted or seen.published
+    base, plain, merged = (sources.keep(files) for files in (source.base, source.plain, source.files))
     return Draft(
-        variant, rendered, record, seen, source.base, source.merged, _task(question, source.base),
+        question.variant, rendered, record, seen, base, plain, merged, _task(question, base),
         sources.standing(before) if before else FileTree(), _causes(question, moved, sources),
     )  # fmt: skip
 
 
-def _unwritable(question: Question, record: PackageRecord, trace: Trace) -> Blocked | None:
+def _unwritable(question: Question, trace: Trace) -> Blocked | None:
     """Return why the draft may not be written now, though its content would differ."""
     if question.seen.frozen:
         return _waiting(question, trace)
-    if edited := edited_places(record, question.seen):
-        return _edited(question, edited, trace)
     return _stuck(question, trace) if question.seen.stuck else None
 
 
-@dataclass(frozen=True)
-class _Source:
-    """What a render starts from: the source as it came, and what enters the pipeline.
-
-    Trees are those of the regular files: a link in an upstream package is in no tree of ours (design 10.18).
-    """
-
-    base: TreeId
-    merged: TreeId
-    files: FileTree
-
-    @property
-    def followed(self) -> bool:
-        """Whether it stands at an upstream at all (porch 5, needs_upstream_update)."""
-        return self.merged == self.base or not stands_alone(self.files)
-
-
-def _source(question: Question, record: PackageRecord, sources: Sources) -> _Source | Blocked:
-    """Return the source with people's edits in it, as far as that needs no merge (git.md 3, whose is what)."""
-    came, last = sources.upstream(question.variant.upstream), record.put or record.ours
-    if last is None and question.seen.published:
-        return _adopted(question, question.seen.published, came.id, sources)
-    if last is None or last.merged == last.base:
-        return _Source(came.id, came.id, came)
-    merged = sources.standing(last.merged)
-    if last.base == came.id or stands_alone(merged):
-        return _Source(last.base, last.merged, merged)
-    return _merge_needed(question)
-
-
-def _earlier(record: PackageRecord, sources: Sources) -> Earlier | None:
-    last = record.put or record.ours
-    return Earlier(sources.standing(last.rendered), sources.standing(last.base)) if last else None
-
-
-def _adopted(question: Question, published: TreeId, base: TreeId, sources: Sources) -> _Source | Blocked:
-    """A package that people made is taken over as it is while it stands at the upstream that is wanted.
-
-    Without a lock it stands at no upstream, and is never updated from one (porch 5, needs_upstream_update).
-    """
-    files = sources.standing(published)
-    as_it_is = stands_alone(files) or sources.lock_tree(files) == question.variant.upstream.tree
-    return _Source(base, published, files) if as_it_is else _merge_needed(question)
-
-
-def _merge_needed(question: Question) -> Blocked:
+def _merge_base_missing(question: Question) -> Blocked:
     place, ref = question.variant.place, question.variant.upstream.ref
     message = (
-        f"package {place} holds people's changes to another upstream; bringing it to {ref} needs a three-way merge"
+        f"package {place} was not made here, and its upstreamLock names a commit that no Repository has;"
+        f" correct the lock, or remove it and the package is not updated to {ref}"
     )
-    return failed(question, (_finding(question, MERGE_NEEDED, message),), question.variant.facts)
+    return failed(question, (_finding(question, MERGE_BASE_MISSING, message),), question.variant.facts)
 
 
 def edited_places(record: PackageRecord, seen: Seen) -> tuple[str, ...]:
@@ -281,14 +223,6 @@ def edited_places(record: PackageRecord, seen: Seen) -> tuple[str, ...]:
     on_branch = known and seen.published is not None and (not record.ours or seen.published != record.ours.rendered)
     on_draft = seen.drafted is not None and (not record.put or seen.drafted != record.put.rendered)
     return tuple(name for name, edited in (("the cluster branch", on_branch), ("its draft", on_draft)) if edited)
-
-
-def _edited(question: Question, places: tuple[str, ...], trace: Trace) -> Blocked:
-    message = (
-        f"package {question.variant.place} was edited on {' and '.join(places)}; taking the change in needs"
-        " a three-way merge, nothing was changed"
-    )
-    return failed(question, (_finding(question, PACKAGE_EDITED, message),), trace)
 
 
 def _stuck(question: Question, trace: Trace) -> Blocked:

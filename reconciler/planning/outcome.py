@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.krm.conditions import Condition
+from reconciler.krm.conflicts import Conflict
 from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding
+from reconciler.planning.conflicts import conflict_data
+from reconciler.planning.source import NO_SOURCE, Source
 from reconciler.planning.state import PackageRecord, Seen
 from reconciler.rules.variant import Injected, Variant
 from reconciler.snapshot.files import FileTree
@@ -18,9 +21,12 @@ from reconciler.snapshot.trace import Trace
 _RENDERED = Condition("Rendered", "True", "Rendered")
 
 
-def review_digest(conditions: Iterable[Condition], gates: Iterable[str]) -> str:
-    """Return a digest of what makes a commit besides the tree: conditions and gates (design 10.9)."""
-    return digest({"conditions": [one.as_data() for one in conditions], "gates": list(gates)})
+def review_digest(
+    conditions: Iterable[Condition], gates: Iterable[str], conflicts: Iterable[Mapping[str, Any]] = ()
+) -> str:
+    """Return a digest of what makes a commit besides the tree: conditions, gates, conflicts as data (design 10.9)."""
+    told = {"conditions": [one.as_data() for one in conditions], "gates": list(gates), "conflicts": list(conflicts)}
+    return digest({name: value for name, value in told.items() if value or name != "conflicts"})
 
 
 @dataclass(frozen=True)
@@ -28,7 +34,7 @@ class Rendered:
     """A package as it should stand: its files, and what reviewers are told beside them (design 10.28).
 
     `conditions` are the Kptfile's and `Rendered`; `gates` the condition types that must be True to publish;
-    `results` what each function said.
+    `results` what each function said. `source` entered the pipeline; `overruled` are edits that the rules undid.
     """
 
     files: FileTree
@@ -38,11 +44,18 @@ class Rendered:
     results: tuple[dict[str, Any], ...] = ()
     findings: tuple[Finding, ...] = ()
     trace: Trace = field(default_factory=dict)
+    source: Source = NO_SOURCE
+    overruled: tuple[Conflict, ...] = ()
+
+    @property
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """Where people and upstream, or people and a rule, had changed the same (design 10.8)."""
+        return (*self.source.conflicts, *self.overruled)
 
     @property
     def review(self) -> str:
         """What makes a commit besides the tree."""
-        return review_digest(self.conditions, self.gates)
+        return review_digest(self.conditions, self.gates, map(conflict_data, self.conflicts))
 
     @property
     def unmet_gates(self) -> tuple[str, ...]:
@@ -70,6 +83,7 @@ class Draft:
     record: PackageRecord
     seen: Seen
     base: TreeId
+    plain: TreeId
     merged: TreeId
     task: str
     before: FileTree

@@ -11,11 +11,12 @@ from reconciler.krm.findings import Finding, Where, softened
 from reconciler.planning.branches import End, Grow, Layout
 from reconciler.planning.claims import Claims, ask, chosen
 from reconciler.planning.codes import DESTINATION_MISSING
-from reconciler.planning.decide import READY, VALID, Render, Sources, decide, finding_data
+from reconciler.planning.decide import READY, VALID, Render, decide, finding_data
 from reconciler.planning.destination import Destination
 from reconciler.planning.drafts import Words, Writer, lay_out_all
 from reconciler.planning.fleet import DestinationPlan
 from reconciler.planning.ground import Ground, Objects
+from reconciler.planning.ingredients import Sources
 from reconciler.planning.outcome import Blocked, Draft, Held, Outcome, Unchanged
 from reconciler.planning.recovery import recover
 from reconciler.planning.standing import Heads, recognise, settle_drafts
@@ -155,7 +156,7 @@ def _offer(draft: Draft, words: Words) -> Offer:
         status=blob_id(words.status),
         base=draft.base,
         merged=draft.merged,
-        plain=draft.merged,
+        plain=draft.plain,
         review=draft.rendered.review,
         against=draft.seen.published,
     )

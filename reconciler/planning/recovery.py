@@ -12,8 +12,8 @@ from typing import Any
 
 from reconciler.krm.conditions import Condition
 from reconciler.krm.yaml import YamlError, parse
-from reconciler.planning.decide import Sources
 from reconciler.planning.ground import Ground
+from reconciler.planning.ingredients import Sources
 from reconciler.planning.outcome import review_digest
 from reconciler.planning.state import Offer, PackageRecord
 from reconciler.rules.variant import Variant
@@ -90,4 +90,6 @@ def _offer(
 
 def _review(status: Mapping[str, Any]) -> str:
     conditions = tuple(Condition(**one) for one in status.get("conditions", ()))
-    return review_digest(conditions, tuple(one["conditionType"] for one in status.get("readinessGates", ())))
+    return review_digest(
+        conditions, tuple(one["conditionType"] for one in status.get("readinessGates", ())), status.get("conflicts", ())
+    )

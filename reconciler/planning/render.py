@@ -2,73 +2,124 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from reconciler.krm.conditions import Condition, upsert
+from reconciler.krm.conflicts import Conflict
 from reconciler.krm.findings import Finding, Where, errors, in_package, softened
 from reconciler.krm.names import tree_path_fault
-from reconciler.packages.clone import UpstreamAt, clone
+from reconciler.packages.clone import UpstreamAt, clone, lock_of
 from reconciler.packages.context import ensure_context
 from reconciler.packages.functions.registry import BUILTIN
 from reconciler.packages.kptfile import KPTFILE, Kptfile, Profile, read_kptfile
 from reconciler.packages.pipeline import Functions, RenderFailure, RenderResult
 from reconciler.packages.pipeline import render as run_pipeline
-from reconciler.planning.codes import FUNCTION_UNAVAILABLE, PATH_REFUSED, RENDER_FAILED, UPSTREAM_LOCK_MISSING
+from reconciler.packages.update import MergeOptions, compat_options
+from reconciler.planning.codes import (
+    FUNCTION_UNAVAILABLE,
+    MERGE_CONFLICT,
+    PATH_REFUSED,
+    RENDER_FAILED,
+    UPSTREAM_LOCK_MISSING,
+)
 from reconciler.planning.outcome import Rendered
-from reconciler.rules.variant import Earlier, Variant
+from reconciler.planning.source import Ingredients, Source, mix, overruled
+from reconciler.rules.variant import ConflictPolicy, Variant
 from reconciler.snapshot.catalog import Catalog
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.trace import View
 
 RENDERED = "Rendered"
+CRD_GROUP, CRD_KIND = "apiextensions.k8s.io", "CustomResourceDefinition"
 
 
 @dataclass(frozen=True)
 class Engine:
-    """By whose habits packages are rendered, ours (`safe`) or kpt's (`compat`), and which functions there are."""
+    """How packages are rendered: by our habits (`safe`) or kpt's (`compat`), and by which functions.
+
+    `conflict_policy` says who wins where both sides changed the same; a variant's own `conflictPolicy` goes before it.
+    """
 
     profile: Profile
+    conflict_policy: ConflictPolicy = "upstream"
     functions: Functions = BUILTIN
 
 
-def render(
-    variant: Variant, source: FileTree, catalog: Catalog, engine: Engine, earlier: Earlier | None = None
-) -> Rendered:
-    """Return the package: cloned, in its context, mutated, and run through its functions.
+def render(variant: Variant, made: Ingredients, catalog: Catalog, engine: Engine) -> Rendered:
+    """Return the package: brought to its upstream, in its context, mutated, and run through its functions.
 
-    `earlier` is the variant's last output (design 10.7). Error findings mean that the files must not be used, as
-    when the upstream, or a function, has a path that no tree of ours may hold (design 8, path traversal). A
+    Error findings mean that the files must not be used, as when the upstream, or a function, has a path that no tree
+    of ours may hold (design 8, path traversal), or when both sides changed the same and the policy is `block`. A
     function that fails or cannot run here leaves the package as it was before its pipeline, gated by
     `Rendered=False` (design 10.19). Raises InterruptedFunctionError.
     """
-    rendered = _render(variant, source, catalog, engine, earlier)
-    return replace(rendered, findings=_placed(variant, rendered.findings))
-
-
-def _placed(variant: Variant, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Return the findings with those that are of the package, and not of the variant in the config, placed there."""
-    inside = in_package(findings, str(variant.place), str(variant.owner.key))
-    return tuple(one if one in variant.findings else placed for one, placed in zip(findings, inside, strict=True))
-
-
-def _render(variant: Variant, source: FileTree, catalog: Catalog, engine: Engine, earlier: Earlier | None) -> Rendered:
     view = View(catalog)
+    policy = variant.conflict_policy or engine.conflict_policy
+    options = _merge_options(made, engine, policy, view)
+    source = mix(made, variant.strategy, options)
+    found = (*source.findings, *(_blocking(source) if policy == "block" else ()))
+    rendered, stages = (
+        _rendered(variant, source, made, view, engine) if not errors(found) else (Rendered(source.files), ())
+    )
+    findings = (
+        *variant.findings,
+        *in_package((*found, *rendered.findings), str(variant.place), str(variant.owner.key)),
+    )
+    overruled = tuple(_overruled(source, stages, options))
+    return replace(
+        rendered, source=source, overruled=overruled, findings=findings, trace={**view.trace, **rendered.trace}
+    )
+
+
+Stages = tuple[tuple[str, FileTree], ...]
+
+
+def _rendered(
+    variant: Variant, source: Source, made: Ingredients, view: View, engine: Engine
+) -> tuple[Rendered, Stages]:
+    """Return the package and, where it may be used, what the variant and then the functions made of the source."""
     files, found = _cloned(variant, source, engine)
     if errors(found):
-        return Rendered(files, findings=found, trace=view.trace)
-    mutated = variant.mutation(files, view, earlier)
-    found = (*variant.findings, *found, *mutated.findings)
+        return Rendered(files, findings=found), ()
+    mutated = variant.mutation(files, view, made.earlier)
+    found = (*found, *mutated.findings)
     if errors(found):
-        return Rendered(mutated.files, findings=found, trace=view.trace)
+        return Rendered(mutated.files, findings=found), ()
     result = run_pipeline(mutated.files, engine.functions, engine.profile)
-    trace = {**view.trace, **result.asked}
     if faults := _path_faults(variant, result.files):
-        return Rendered(result.files, findings=(*found, *faults), trace=trace)
+        return Rendered(result.files, findings=(*found, *faults), trace=result.asked), ()
     conditions, gates = _conditions(result)
-    return Rendered(
+    rendered = Rendered(
         result.files, conditions, gates, mutated.injected, tuple(step.as_data() for step in result.steps),
-        (*found, *_pipeline_findings(variant, result)), trace,
+        (*found, *_pipeline_findings(variant, result)), result.asked,
     )  # fmt: skip
+    return rendered, ((variant.owner.key.kind, mutated.files), ("pipeline", result.files))
+
+
+def _merge_options(made: Ingredients, engine: Engine, policy: ConflictPolicy, view: View) -> MergeOptions:
+    options = MergeOptions() if engine.profile == "safe" else compat_options()
+    rules = replace(options.rules, winner="local" if policy == "local" else "upstream")
+    # a merge may depend on any of them, so that a new one is a reason to merge again
+    known = view.of_kind(CRD_GROUP, CRD_KIND) if made.needs_merge else ()
+    shapes = options.shapes.with_crds(*(one.data for one in known), compat=engine.profile == "compat")
+    return replace(options, rules=rules, shapes=shapes)
+
+
+def _blocking(source: Source) -> Iterator[Finding]:
+    for one in source.conflicts:
+        place = " ".join(part for part in (one.resource, one.pointer) if part)
+        message = f"{place} was changed here and upstream, and the conflictPolicy is block"
+        yield MERGE_CONFLICT.finding(message, Where(one.file, pointer=one.pointer))
+
+
+def _overruled(source: Source, stages: Stages, options: MergeOptions) -> Iterator[Conflict]:
+    known = set()
+    for rule, files in stages:
+        for one in overruled(source, files, rule, options):
+            if (place := (one.file, one.resource, one.pointer)) not in known:
+                known.add(place)
+                yield one
 
 
 def _path_faults(variant: Variant, files: FileTree) -> tuple[Finding, ...]:
@@ -77,7 +128,7 @@ def _path_faults(variant: Variant, files: FileTree) -> tuple[Finding, ...]:
     return tuple(PATH_REFUSED.finding(f"{variant.place}: {fault}", where) for fault in faults)
 
 
-def _cloned(variant: Variant, source: FileTree, engine: Engine) -> tuple[FileTree, tuple[Finding, ...]]:
+def _cloned(variant: Variant, source: Source, engine: Engine) -> tuple[FileTree, tuple[Finding, ...]]:
     package, upstream = variant.place.package, variant.upstream
     name = package.rpartition("/")[2]
     lock = UpstreamAt(upstream.repo, upstream.directory, upstream.ref, upstream.commit)
@@ -89,28 +140,16 @@ def _cloned(variant: Variant, source: FileTree, engine: Engine) -> tuple[FileTre
 
 
 def _followed(
-    variant: Variant, source: FileTree, name: str, lock: UpstreamAt, engine: Engine
+    variant: Variant, source: Source, name: str, lock: UpstreamAt, engine: Engine
 ) -> tuple[FileTree, tuple[Finding, ...]]:
-    if not variant.followed:
-        return source, (_not_followed(variant),)
-    return (source, ()) if _is_cloned(source, lock) else clone(source, name, lock, engine.profile)
-
-
-def stands_alone(files: FileTree) -> bool:
-    """Return whether a package follows no upstream: it has a Kptfile, and no upstreamLock in it."""
-    return KPTFILE in files and _lock_of(files) is None
-
-
-def _lock_of(files: FileTree) -> UpstreamAt | None:
-    """Return what a package's upstreamLock says; None when its Kptfile has none, or cannot be read."""
-    kptfile = read_kptfile(files[KPTFILE].data) if KPTFILE in files else ()
-    lock = kptfile.upstream_lock.git if isinstance(kptfile, Kptfile) and kptfile.upstream_lock else None
-    return UpstreamAt(lock.repo, lock.directory, lock.ref, lock.commit) if lock and lock.ref else None
-
-
-def _is_cloned(source: FileTree, wanted: UpstreamAt) -> bool:
-    """Whether the source is a clone of the wanted upstream already: one that people made, and that is adopted."""
-    return _lock_of(source) == wanted
+    if not source.follows:
+        return source.files, (_not_followed(variant),)
+    # a clone of the wanted upstream that people made is adopted as it is
+    return (
+        (source.files, ())
+        if lock_of(source.files) == lock
+        else clone(source.files, name, lock, source.base, engine.profile)
+    )
 
 
 def _not_followed(variant: Variant) -> Finding:

@@ -82,8 +82,8 @@ class PackageRecord:
 
     `owned` is False while the variant was only ever blocked: the place is not its own yet. `wanted` and
     `review` are what the last render came to, `trace` what it depended on, `render` what the owner is told of
-    the last draft's render. `draft` names the branch that `put` is on: an offer keeps its branch whatever the
-    settings say later.
+    the last draft's render, `conflicts` those of edits on the draft with what came after them. `draft` names the
+    branch that `put` is on: an offer keeps its branch whatever the settings say later.
     """
 
     owner: Owner
@@ -104,6 +104,7 @@ class PackageRecord:
     review: str = ""
     render: Mapping[str, Any] = field(default_factory=dict)
     outcome: Mapping[str, Any] = field(default_factory=dict)
+    conflicts: tuple[Mapping[str, Any], ...] = ()
 
     def trees(self) -> frozenset[TreeId]:
         """Return the trees that state must keep alive: those of `ours`, the open offers and the last revisions."""
@@ -202,6 +203,7 @@ def _record_data(record: PackageRecord) -> dict[str, Any]:
         "review": record.review,
         "render": dict(record.render),
         "outcome": dict(record.outcome),
+        **({"conflicts": [dict(one) for one in record.conflicts]} if record.conflicts else {}),
     }
 
 
@@ -225,6 +227,7 @@ def _read_record(data: Mapping[str, Any]) -> PackageRecord:
         review=data["review"],
         render=data["render"],
         outcome=data["outcome"],
+        conflicts=tuple(data.get("conflicts", ())),
     )
 
 

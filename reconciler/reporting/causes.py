@@ -64,6 +64,8 @@ def _words(cause: str, draft: Draft, destination: Destination) -> str:
             return f"the package on branch {destination.branch} or its draft changed"
         case ["function", _, what, *_]:
             return f"function {what.replace('%20', ' ').replace('%25', '%')} changed"
+        case ["kind", _, kind]:
+            return f"an object of kind {kind} changed"
         case ["object", _, kind, namespace, name]:
             gone = draft.record.trace.get(cause) == ABSENT
             return f"{kind} {namespace}/{name} {'is gone' if gone else 'changed'}"

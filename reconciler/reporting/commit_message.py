@@ -10,6 +10,7 @@ from reconciler.planning.destination import Destination
 from reconciler.planning.outcome import Draft
 from reconciler.reporting.causes import cause_words, object_words, upstream_words
 from reconciler.reporting.changes import Changes
+from reconciler.reporting.conflicts import conflict_lines
 from reconciler.reporting.gates import waiting_for
 from reconciler.reporting.inputs import inputs_digest
 from reconciler.reporting.standing import totals_words
@@ -28,6 +29,7 @@ def draft_message(draft: Draft, destination: Destination, config: str, changes: 
     """
     subject = _subject(draft.task, str(draft.variant.place), one_line(_reason(draft, destination, changes)))
     sections = (
+        _section("Conflicts:", conflict_lines(draft.rendered.conflicts, _LINES_PER_LIST)),
         _section("Changed:", changes.summary_lines(_LINES_PER_LIST)),
         _section("Files:", changes.file_lines(_LINES_PER_LIST)),
         _section("Why:", cause_words(draft, destination)),

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from reconciler.planning.conflicts import conflict_data
 from reconciler.planning.fleet import FleetPlan
 from reconciler.planning.proposal import Proposal
 from reconciler.reporting.changes import Changes
@@ -112,6 +113,7 @@ def _title(one: ReviewedDraft) -> str:
 
 def _lines(group: Group) -> Iterator[str]:
     one = group[0]
+    yield from (f"conflict: {conflict}" for conflict in one.conflicts)
     yield from one.changes.summary_lines(_LINES_PER_DRAFT)
     yield from one.changes.file_lines(_LINES_PER_DRAFT)
     yield from (f"why: {cause}" for cause in one.causes)
@@ -158,6 +160,7 @@ def _draft_data(one: ReviewedDraft, group: int) -> dict[str, Any]:
     return told({
         "repository": place.repository, "package": place.package, "owner": one.draft.variant.owner.as_data(),
         "task": one.draft.task, "causes": list(one.causes), "waitingFor": list(one.waiting), "group": group,
+        "conflicts": [conflict_data(each) for each in one.draft.rendered.conflicts],
     })  # fmt: skip
 
 

@@ -13,23 +13,26 @@ from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.outcome import Blocked, Draft, Unchanged
 from reconciler.reporting.causes import cause_words, object_words
 from reconciler.reporting.changes import Changes, compare
+from reconciler.reporting.conflicts import conflict_lines
 from reconciler.reporting.fields import ABSENT, FieldChange
 from reconciler.reporting.findings import in_order
 from reconciler.reporting.gates import waiting_for
 
 Kind = Literal["blocked", "stalled", "held"]
 _KINDS: tuple[Kind, ...] = ("blocked", "stalled", "held")
+_CONFLICTS_PER_DRAFT = 20
 
 
 @dataclass(frozen=True)
 class ReviewedDraft:
-    """One draft: what it changes, why, and what it waits for."""
+    """One draft: what it changes, why, what it waits for, and where both sides had changed the same."""
 
     draft: Draft
     destination: Destination
     changes: Changes
     causes: tuple[str, ...]
     waiting: tuple[str, ...]
+    conflicts: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
@@ -94,7 +97,8 @@ def _drafts(plan: DestinationPlan) -> Iterator[ReviewedDraft]:
         if isinstance(draft, Draft):
             changes = compare(draft.before, draft.rendered.files)
             causes, waiting = cause_words(draft, plan.destination), waiting_for(draft.rendered)
-            yield ReviewedDraft(draft, plan.destination, changes, causes, waiting)
+            conflicts = conflict_lines(draft.rendered.conflicts, _CONFLICTS_PER_DRAFT)
+            yield ReviewedDraft(draft, plan.destination, changes, causes, waiting, conflicts)
 
 
 def _groups(drafts: list[ReviewedDraft]) -> tuple[tuple[ReviewedDraft, ...], ...]:
@@ -114,6 +118,7 @@ def _sameness(one: ReviewedDraft) -> str:
         [[kptfile.path, kptfile.upstream, *map(_field, kptfile.fields)] for kptfile in changes.kptfiles],
         [[*vars(file).values()] for file in changes.files],
         one.waiting,
+        one.conflicts,
     ]
     text = json.dumps(told, default=str)
     return text.replace(f"PackageVariant.{one.draft.variant.owner.key.name}.", "PackageVariant.*.")

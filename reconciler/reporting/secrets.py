@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from reconciler.krm.secrets import MASK
 from reconciler.snapshot.trace import ABSENT, Trace
 
-MASK = "*****"
 _ANNOTATIONS = ("metadata", "annotations")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _VALUES = ("data", "stringData")

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from reconciler.krm.findings import Finding, Severity
+from reconciler.krm.secrets import MASK
 from reconciler.krm.yaml import emit
+from reconciler.planning.conflicts import conflict_data
 from reconciler.planning.destination import Destination
 from reconciler.planning.outcome import Draft, Rendered
 from reconciler.reporting.inputs import inputs_digest
 from reconciler.reporting.kptfile_changes import kptfile_lock
-from reconciler.reporting.secrets import MASK
 from reconciler.snapshot.trace import ABSENT, Trace
 
 API_VERSION = "reconciler.dev/v1alpha1"
@@ -55,6 +56,7 @@ def _status(draft: Draft, destination: Destination, config: str) -> dict[str, An
         "conditions": [told(condition.as_data()) for condition in rendered.conditions],
         "readinessGates": _gates(rendered),
         "injected": [_injected(one.as_data()) for one in rendered.injected],
+        "conflicts": [conflict_data(one) for one in rendered.conflicts],
         "results": [dict(result) for result in rendered.results],
         "warnings": list(_warnings(rendered.findings)),
     }

@@ -137,6 +137,8 @@ class Mutation(Protocol):
 
 AdoptionPolicy = Literal["adoptNone", "adoptExisting"]
 DeletionPolicy = Literal["delete", "orphan"]
+UpdateStrategy = Literal["resource-merge", "copy-merge", "fast-forward", "force-delete-replace"]
+ConflictPolicy = Literal["upstream", "local", "block"]
 
 
 @dataclass(frozen=True)
@@ -144,8 +146,8 @@ class Variant:
     """One package that should exist at one place, ready to be rendered.
 
     `deployment`: the place is a deployment repository, so that the package gets a context (porch 8.1).
-    `followed` is False for a package that was adopted without an upstreamLock: it is mutated, never updated.
     `settling`: the upstream is one that a reference has moved to, and not to be acted on yet.
+    `strategy` and `conflict_policy` are the owner's own, None where it names none.
 
     `facts` are what the output depends on besides what the mutation looks up: each name says what it is, so
     that a change of it can be named as the cause of a draft.
@@ -162,8 +164,9 @@ class Variant:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
-    followed: bool = True
     settling: Settling | None = None
+    strategy: UpdateStrategy | None = None
+    conflict_policy: ConflictPolicy | None = None
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from reconciler.krm.digest import digest
 from reconciler.snapshot.catalog import Catalog, ConfigObject
 
 ABSENT = "absent"
@@ -28,6 +29,11 @@ class View:
         self._ask("object", api_version, kind, namespace, name)
         return self._catalog.named.get((api_version, kind, namespace, name))
 
+    def of_kind(self, group: str, kind: str) -> tuple[ConfigObject, ...]:
+        """Return all objects of one kind."""
+        self._ask("kind", group, kind)
+        return self._catalog.of_kind(group, kind)
+
     def _ask(self, *words: str) -> str:
         # names are what people write: one with a blank must not be taken for two words
         question = " ".join(word.replace("%", "%25").replace(" ", "%20") for word in words)
@@ -41,8 +47,11 @@ def answer_to(catalog: Catalog, question: str) -> str:
         case ["type", api_version, kind, namespace]:
             return PRESENT if (api_version, kind, namespace) in catalog.types else ABSENT
         case ["object", api_version, kind, namespace, name]:
-            found = catalog.named.get((api_version, kind, namespace, name))
-            return found.digest if found else ABSENT
+            one = catalog.named.get((api_version, kind, namespace, name))
+            return one.digest if one else ABSENT
+        case ["kind", group, kind]:
+            found = catalog.of_kind(group, kind)
+            return digest([each.digest for each in found]) if found else ABSENT
         case _:
             # state is a branch, and others can write to it
             return ""
@@ -64,4 +73,4 @@ def changed_answers(trace: Trace, facts: Trace, catalog: Catalog) -> tuple[str, 
 
 
 def _is_question(name: str) -> bool:
-    return name.startswith(("type ", "object "))
+    return name.startswith(("type ", "object ", "kind "))

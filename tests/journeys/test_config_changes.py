@@ -145,7 +145,7 @@ def test_a_package_at_the_wanted_upstream_is_adopted_with_everything_people_made
     assert world.settle().outcomes["lisbon/metrics"] == "adopted"
 
 
-def test_a_package_at_another_upstream_waits_for_a_merge(tmp_path: Path) -> None:
+def test_a_package_whose_lock_leads_nowhere_is_left_alone(tmp_path: Path) -> None:
     world = small_world(tmp_path)
     git = f"git: {{repo: ./catalog.git, directory: metrics, ref: metrics/v0, commit: {'a' * 40}}}"
     elsewhere = f"\nupstreamLock: {{type: git, {git}}}\n"
@@ -154,7 +154,7 @@ def test_a_package_at_another_upstream_waits_for_a_merge(tmp_path: Path) -> None
 
     after = world.sync()
 
-    assert after.outcomes[KEPT] == "MergeNeeded"
+    assert after.outcomes[KEPT] == "MergeBaseMissing"
     assert world.sync().is_silent
 
 

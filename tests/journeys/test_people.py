@@ -26,7 +26,7 @@ def release(world: World, version: str = "v2", image: str = "2.0") -> None:
 # on the draft
 
 
-def test_an_edited_draft_is_kept_and_the_update_says_that_it_waits(world: World) -> None:
+def test_an_update_is_appended_to_an_edited_draft_and_keeps_the_edit(world: World) -> None:
     release(world)
     world.sync()
     edited = world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
@@ -35,10 +35,49 @@ def test_an_edited_draft_is_kept_and_the_update_says_that_it_waits(world: World)
 
     after = world.sync()
 
-    assert world.head("drafts/berlin") == edited
-    assert after.outcomes["berlin/metrics"] == "PackageEdited"
-    assert world.reason("metrics-berlin") == "Error"
+    assert after.outcomes["berlin/metrics"] == "draft"
+    assert git(world.fleet, "merge-base", edited, "drafts/berlin") == edited
+    text = world.text("drafts/berlin", "metrics/deployment.yaml")
+    assert ("replicas: 5" in text, "metrics:3.0" in text) == (True, True)
     assert world.sync().is_silent
+
+
+def test_an_edit_of_a_draft_survives_two_updates_and_the_merge(world: World) -> None:
+    release(world)
+    world.sync()
+    world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    for version, image in (("v3", "3.0"), ("v4", "4.0")):
+        release(world, version, image)
+        world.settle()
+    world.merge("berlin", "squash", delete=True)
+    assert world.settle().outcomes["berlin/metrics"] == "published"
+    release(world, "v5", "5.0")
+
+    world.settle()
+
+    text = world.text("drafts/berlin", "metrics/deployment.yaml")
+    assert ("replicas: 5" in text, "metrics:5.0" in text) == (True, True)
+
+
+def test_what_people_and_upstream_both_changed_is_told_until_it_is_settled(world: World) -> None:
+    release(world)
+    world.sync()
+    world.edit("drafts/berlin", "metrics/deployment.yaml", "metrics:2.0", "metrics:2.0-hotfix")
+    release(world, "v3", "3.0")
+
+    world.settle()
+
+    assert "metrics:3.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
+    conflict = world.told("drafts/berlin", "metrics")["conflicts"][0]
+    assert conflict["local"] == "example.com/metrics:2.0-hotfix"
+    assert (conflict["upstream"], conflict["chosen"]) == ("example.com/metrics:3.0", "upstream")
+    world.commit("drafts/berlin", {"metrics/notes.md": "looked at\n"})
+    world.settle()
+    assert world.told("drafts/berlin", "metrics")["conflicts"] == [conflict]
+    world.edit("drafts/berlin", "metrics/deployment.yaml", "metrics:3.0", "metrics:3.0-hotfix")
+    world.settle()
+    assert "conflicts" not in world.told("drafts/berlin", "metrics")
+    assert "metrics:3.0-hotfix" in world.text("drafts/berlin", "metrics/deployment.yaml")
 
 
 def test_an_edited_draft_merges_as_it_stands_and_counts_as_published_with_edits(world: World) -> None:
@@ -71,7 +110,7 @@ def test_other_packages_are_appended_to_a_draft_that_people_work_on(world: World
     assert world.sync().is_silent
 
 
-def test_an_edit_that_was_undone_on_the_draft_lets_the_update_through(world: World) -> None:
+def test_an_edit_that_is_undone_on_the_draft_is_gone(world: World) -> None:
     release(world)
     world.sync()
     world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
@@ -81,8 +120,9 @@ def test_an_edit_that_was_undone_on_the_draft_lets_the_update_through(world: Wor
 
     after = world.sync()
 
-    assert after.outcomes["berlin/metrics"] == "draft"
-    assert "metrics:3.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
+    assert after.outcomes["berlin/metrics"] == "drafted"
+    text = world.text("drafts/berlin", "metrics/deployment.yaml")
+    assert ("replicas: 2" in text, "metrics:3.0" in text) == (True, True)
     assert world.sync().is_silent
 
 
@@ -126,19 +166,60 @@ def test_a_deleted_draft_is_declined_until_its_content_would_differ(world: World
 # on the cluster branch
 
 
-def test_an_edit_on_the_cluster_branch_stays_and_blocks_the_update_until_it_is_reverted(world: World) -> None:
-    edited = world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+def test_an_edit_on_the_cluster_branch_stays_through_the_update_until_it_is_reverted(world: World) -> None:
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
     assert world.settle().outcomes["berlin/metrics"] == "published with edits"
     release(world)
 
-    blocked = world.sync()
+    world.settle()
 
-    assert blocked.outcomes["berlin/metrics"] == "PackageEdited"
-    assert (world.head("clusters/berlin"), world.head("drafts/berlin")) == (edited, "")
-    assert world.sync().is_silent
+    text = world.text("drafts/berlin", "metrics/deployment.yaml")
+    assert ("replicas: 5" in text, "metrics:2.0" in text) == (True, True)
     world.revert("berlin")
-    assert world.sync().outcomes["berlin/metrics"] == "draft"
-    assert world.sync().is_silent
+    world.settle()
+    text = world.text("drafts/berlin", "metrics/deployment.yaml")
+    assert ("replicas: 2" in text, "metrics:2.0" in text) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("policy", "drafted"),
+    [
+        pytest.param("upstream", "metrics:2.0", id="upstream"),
+        pytest.param("local", "metrics:1.0-hotfix", id="local"),
+        pytest.param("block", "", id="block"),
+    ],
+)
+def test_who_wins_is_the_variants_to_say(world: World, policy: str, drafted: str) -> None:
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "metrics:1.0", "metrics:1.0-hotfix")
+    world.release("metrics", "v2", package("metrics", image="2.0", replicas=3))
+    one = variant("metrics-berlin", "berlin", "metrics", "v2", extra=f"conflictPolicy: {policy}")
+    world.write({"metrics.yaml": one})
+
+    after = world.settle()
+
+    if drafted:
+        text = world.text("drafts/berlin", "metrics/deployment.yaml")
+        assert (drafted in text, "replicas: 3" in text) == (True, True)
+        assert world.told("drafts/berlin", "metrics")["conflicts"][0]["chosen"] == policy
+    else:
+        assert (after.outcomes["berlin/metrics"], world.head("drafts/berlin")) == ("MergeConflict", "")
+
+
+def test_an_edit_that_a_function_overrules_is_told(world: World) -> None:
+    setting = "pipeline: {mutators: [{image: set-labels:v0.2.0, name: tier, configMap: {tier: gold}}]}"
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", extra=setting)})
+    world.settle()
+    world.merge("berlin", "squash")
+    world.settle()
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "tier: gold", "tier: silver")
+
+    world.settle()
+
+    assert "tier: silver" not in world.text("drafts/berlin", "metrics/deployment.yaml")
+    told = world.told("drafts/berlin", "metrics")["conflicts"]
+    assert {(one["local"], one["upstream"], one["chosen"], one["rule"]) for one in told} == {
+        ("silver", "gold", "rule", "pipeline")
+    }
 
 
 def test_an_edit_on_the_branch_does_not_keep_other_packages_from_going_on(world: World) -> None:
@@ -155,19 +236,17 @@ def test_an_edit_on_the_branch_does_not_keep_other_packages_from_going_on(world:
     assert "replicas: 5" in world.text("clusters/berlin", "gateway/deployment.yaml")
 
 
-def test_a_hot_fix_beside_an_open_draft_of_the_same_package_is_not_overwritten(world: World) -> None:
+def test_a_hot_fix_beside_an_open_draft_of_the_same_package_is_taken_into_it(world: World) -> None:
     release(world)
     world.sync()
-    draft = world.head("drafts/berlin")
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
 
     world.settle()
 
-    assert "replicas: 5" in world.text("clusters/berlin", "metrics/deployment.yaml")
-    assert world.head("drafts/berlin") == draft
+    assert "replicas: 5" in world.text("drafts/berlin", "metrics/deployment.yaml")
     world.merge("berlin", "squash")
     after = world.settle()
-    assert after.outcomes["berlin/metrics"] == "published with edits"
+    assert after.outcomes["berlin/metrics"] == "published"
     text = world.text("clusters/berlin", "metrics/deployment.yaml")
     assert "replicas: 5" in text
     assert "metrics:2.0" in text
@@ -279,8 +358,9 @@ def test_an_edited_draft_ends_when_all_of_it_was_taken(world: World, how: str, d
 
     assert world.head("drafts/berlin") == ""
     release(world, "v3", "3.0")
-    assert world.settle().outcomes["berlin/metrics"] == "PackageEdited"
-    assert world.text("clusters/berlin", "metrics/notes.md") == "checked\n"
+    assert world.settle().outcomes["berlin/metrics"] == "drafted"
+    assert world.text("drafts/berlin", "metrics/notes.md") == "checked\n"
+    assert "metrics:3.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
 
 
 def test_an_edited_draft_that_is_only_partly_taken_is_kept(world: World) -> None:

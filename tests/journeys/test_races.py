@@ -40,7 +40,8 @@ def test_a_person_who_edits_the_draft_while_we_push_wins(world: World) -> None:
     after = world.sync_while(lambda: world.commit("drafts/berlin", {"metrics/notes.md": "checked\n"}))
 
     assert world.text("drafts/berlin", "metrics/notes.md") == "checked\n"
-    assert after.outcomes["berlin/metrics"] == "PackageEdited"
+    assert after.outcomes["berlin/metrics"] == "draft"
+    assert "metrics:2.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
     assert world.sync().is_silent
 
 

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from reconciler.daemon.publish import Written
 from reconciler.daemon.publishers import Push
@@ -337,6 +338,11 @@ class World:
         """Return the status of a config object as the status branch tells it."""
         text = self.text("reconciler/status", f"objects/default/{kind}/{name}.yaml")
         found: dict[str, object] = parse(text).documents[0].data["status"]
+        return found
+
+    def told(self, branch: str, package: str) -> dict[str, Any]:
+        """Return what the status file beside a package says."""
+        found: dict[str, Any] = parse(self.text(branch, f".reconciler/{package}.yaml")).documents[0].data["status"]
         return found
 
     def reason(self, name: str, condition: str = "Ready", kind: str = "PackageVariant") -> str:

@@ -113,7 +113,11 @@ def test_the_environment_overrides_the_file(
             ["3: limits.cel.depth: unknown setting; allowed here: bytes, characters, nesting, steps"],
             id="unknown-in-a-group",
         ),
-        pytest.param("merge:\n- x\n", ["1: merge: must be a mapping of settings (profile), not ['x']"], id="no-group"),
+        pytest.param(
+            "merge:\n- x\n",
+            ["1: merge: must be a mapping of settings (conflict_policy, profile), not ['x']"],
+            id="no-group",
+        ),
         pytest.param("cache: 1\n", ["1: cache: must be a valid string, not 1"], id="no-text"),
         pytest.param("poll_seconds: '1'\n", ["1: poll_seconds: must be a valid number, not '1'"], id="no-number"),
         pytest.param("poll_seconds: true\n", ["1: poll_seconds: must be a valid number, not True"], id="yes-or-no"),
@@ -241,7 +245,7 @@ def test_state_refs_are_listed_by_what_they_start_with(tmp_path: Path, state_ref
         ),
         pytest.param(
             {"RECONCILER_MERGE__STYLE": "x"},
-            "RECONCILER_MERGE__STYLE: merge.style: unknown setting; allowed here: profile",
+            "RECONCILER_MERGE__STYLE: merge.style: unknown setting; allowed here: conflict_policy, profile",
             id="unknown",
         ),
         pytest.param(
@@ -251,7 +255,7 @@ def test_state_refs_are_listed_by_what_they_start_with(tmp_path: Path, state_ref
         ),
         pytest.param(
             {"RECONCILER_MERGE": "safe"},
-            "RECONCILER_MERGE: merge: must be a mapping of settings (profile), not 'safe'",
+            "RECONCILER_MERGE: merge: must be a mapping of settings (conflict_policy, profile), not 'safe'",
             id="a-group",
         ),
         pytest.param(

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from reconciler.krm.durations import duration_seconds
-from reconciler.rules.variant import AdoptionPolicy, DeletionPolicy
-
-UpdateStrategy = Literal["resource-merge", "copy-merge", "fast-forward", "force-delete-replace"]
-ConflictPolicy = Literal["upstream", "local", "block"]
+from reconciler.rules.variant import AdoptionPolicy, ConflictPolicy, DeletionPolicy, UpdateStrategy
 
 
 def written(fields: Mapping[str, Any]) -> dict[str, Any]:

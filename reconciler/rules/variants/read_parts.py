@@ -14,15 +14,14 @@ from reconciler.krm.names import (
     ref_name_fault,
     workspace_fault,
 )
+from reconciler.rules.variant import ConflictPolicy, UpdateStrategy
 from reconciler.rules.variants.fields import Faults, Fields, shown
 from reconciler.rules.variants.model import (
-    ConflictPolicy,
     FloatingTag,
     Function,
     Head,
     Reference,
     Revision,
-    UpdateStrategy,
     Upstream,
     Workspace,
 )

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from reconciler.krm.selectors import LabelSelector
-from reconciler.rules.variants.model import ConflictPolicy, Function, UpdateStrategy, Upstream
+from reconciler.rules.variant import ConflictPolicy, UpdateStrategy
+from reconciler.rules.variants.model import Function, Upstream
 
 ErrorPolicy = Literal["stopAll", "skipTarget"]
 

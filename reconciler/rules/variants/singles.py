@@ -79,7 +79,7 @@ def _variant(owner: Owner, spec: PackageVariantSpec, where: Where, found: Resolv
     return Variant(
         owner, place, upstream, mutation_of(spec, key.name, key.namespace), facts,
         deployment, spec.adoption_policy, spec.deletion_policy, spec.labels, spec.annotations, _warnings(found, where),
-        settling=settling_of(spec.upstream, found, around.now),
+        settling_of(spec.upstream, found, around.now), spec.update_strategy, spec.conflict_policy,
     )  # fmt: skip
 
 

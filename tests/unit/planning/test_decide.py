@@ -9,15 +9,16 @@ from reconciler.krm.findings import Finding, Severity, Where
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.planning.decide import (
     Question,
-    TooLargeToReadError,
     decide,
     edited_places,
     finding_data,
     read_finding,
 )
+from reconciler.planning.ingredients import TooLargeToReadError
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Rendered, Unchanged
+from reconciler.planning.source import Ingredients, Source
 from reconciler.planning.state import Offer, PackageRecord, Seen
-from reconciler.rules.variant import Earlier, Upstream, Variant
+from reconciler.rules.variant import Upstream, Variant
 from reconciler.snapshot.catalog import Catalog, read_catalog
 from reconciler.snapshot.files import File, FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
@@ -44,12 +45,12 @@ class Kitchen:
 
     output: FileTree = OUTPUT
     findings: tuple[Finding, ...] = ()
-    locks: str = "up1"
+    locks: str | None = "up1"
     history: tuple[str, ...] = ()
     functions: Mapping[str, str] = field(default_factory=dict)
     interrupted: str = ""
     sources: list[str] = field(default_factory=list)
-    earlier: list[Earlier | None] = field(default_factory=list)
+    made: list[Ingredients] = field(default_factory=list)
 
     def upstream(self, upstream: Upstream) -> FileTree:
         self.sources.append(upstream.tree)
@@ -63,16 +64,20 @@ class Kitchen:
         return commit in self.history
 
     def lock_tree(self, files: FileTree) -> TreeId | None:
-        return tree(self.locks)
+        return tree(self.locks) if self.locks else None
 
     def function(self, name: str) -> str:
         return self.functions.get(name, ABSENT)
 
-    def render(self, variant: Variant, files: FileTree, earlier: Earlier | None) -> Rendered:
+    def keep(self, files: FileTree) -> TreeId:
+        return files.id
+
+    def render(self, variant: Variant, made: Ingredients) -> Rendered:
         if self.interrupted:
             raise InterruptedFunctionError(self.interrupted)
-        self.earlier.append(earlier)
-        return Rendered(self.output, findings=self.findings)
+        self.made.append(made)
+        source = Source(made.came, made.came, made.came)
+        return Rendered(self.output, findings=self.findings, source=source)
 
 
 def made(name: str = "", **fields: object) -> Offer:
@@ -121,7 +126,8 @@ ELSE = tree("people's")
         pytest.param(None, Seen(None, ELSE), "DownstreamExists", id="foreign-on-the-draft"),
         pytest.param(known(put=NOW), Seen(None, OUTPUT.id), "drafted", id="drafted"),
         pytest.param(known(ours=NOW), Seen(OUTPUT.id), "published", id="published"),
-        pytest.param(known(ours=NOW), Seen(ELSE), "published with edits", id="published-with-edits"),
+        pytest.param(known(ours=OLD), Seen(OUTPUT.id), "published with edits", id="published-with-edits"),
+        pytest.param(known(ours=NOW), Seen(ELSE), "draft edit", id="edited-and-overruled"),
         pytest.param(known(ours=NOW, put=OLD), Seen(OUTPUT.id, tree("old")), "published, withdrawn", id="overtaken"),
         pytest.param(known(ours=NOW, put=OLD), Seen(OUTPUT.id, ELSE), "published", id="overtaken-but-edited"),
         pytest.param(
@@ -136,9 +142,10 @@ ELSE = tree("people's")
         pytest.param(known(), Seen(), "draft clone", id="gone-from-the-branch"),
         pytest.param(stale(ours=OLD), Seen(tree("old")), "draft edit", id="input-changed"),
         pytest.param(stale(put=OLD), Seen(None, tree("old")), "draft mutate", id="input-changed-while-open"),
-        pytest.param(stale(ours=OLD), Seen(ELSE), "PackageEdited", id="edited-on-the-branch"),
-        pytest.param(stale(ours=OLD, put=OLD), Seen(tree("old"), ELSE), "PackageEdited", id="edited-on-the-draft"),
-        pytest.param(stale(), Seen(None, ELSE), "PackageEdited", id="a-draft-of-unknown-origin"),
+        pytest.param(stale(ours=OLD), Seen(ELSE), "draft edit", id="edited-on-the-branch"),
+        pytest.param(stale(ours=OLD, put=OLD), Seen(tree("old"), ELSE), "draft mutate", id="edited-on-the-draft"),
+        pytest.param(stale(), Seen(None, ELSE), "draft mutate", id="a-draft-of-unknown-origin"),
+        pytest.param(known(put=OLD), Seen(None, OUTPUT.id), "drafted", id="drafted-by-people-as-it-would-be"),
         pytest.param(stale(put=OLD), Seen(None, tree("old"), frozen=True), "DownstreamProposed", id="proposed"),
         pytest.param(stale(ours=OLD), Seen(tree("old"), stuck=True), "DraftEdited", id="stuck"),
         pytest.param(stale(ours=NOW), Seen(OUTPUT.id), "published", id="input-changed-output-did-not"),
@@ -148,7 +155,7 @@ ELSE = tree("people's")
         pytest.param(
             stale(ours=replace(OLD, base=content("up0").id, merged=tree("m"))),
             Seen(tree("old")),
-            "MergeNeeded",
+            "draft upgrade",
             id="edits-on-another-upstream",
         ),
     ],
@@ -167,9 +174,12 @@ def test_every_situation(remembered: PackageRecord | None, seen: Seen, expected:
     ],
 )
 def test_nothing_is_rendered_while_all_answers_are_the_same(remembered: PackageRecord) -> None:
-    _, kitchen = asked(remembered, Seen(OUTPUT.id, OUTPUT.id))
+    assert remembered
+    seen = Seen(OUTPUT.id, OUTPUT.id)
 
-    assert kitchen.earlier == []
+    _, kitchen = asked(replace(remembered, seen=seen), seen)
+
+    assert kitchen.made == []
 
 
 @pytest.mark.parametrize(
@@ -220,9 +230,13 @@ def test_a_package_passes_on_only_when_its_owner_is_gone(gone: bool, expected: s
 
 @pytest.mark.parametrize(
     ("locked", "expected"),
-    [pytest.param("up1", "draft adopt", id="wanted-upstream"), pytest.param("up0", "MergeNeeded", id="another")],
+    [
+        pytest.param("up1", "draft adopt", id="wanted-upstream"),
+        pytest.param("up0", "draft adopt", id="another"),
+        pytest.param(None, "MergeBaseMissing", id="an-upstream-that-is-gone"),
+    ],
 )
-def test_adoption_takes_what_stands_as_the_source(locked: str, expected: str) -> None:
+def test_adoption_takes_what_stands_as_the_source(locked: str | None, expected: str) -> None:
     kitchen = Kitchen(locks=locked)
     willing = Question(replace(GW, adoption="adoptExisting"), None, Seen(ELSE))
 
@@ -230,7 +244,9 @@ def test_adoption_takes_what_stands_as_the_source(locked: str, expected: str) ->
 
     assert told(outcome) == expected
     assert ELSE in kitchen.sources
-    assert kitchen.earlier == ([None] if expected == "draft adopt" else [])
+    bases = [made.ours.base for made in kitchen.made if made.ours]
+    assert bases == ([content(locked)] if locked else [])
+    assert [made.earlier for made in kitchen.made] == [None for _ in bases]
 
 
 def test_nested_packages_are_refused() -> None:
@@ -255,9 +271,9 @@ def test_an_error_while_rendering_blocks_and_is_asked_again_only_when_something_
     }
     again = known(outcome=remembered, trace=blocked.trace, seen=Seen(), wanted=None)
     silent, quiet = asked(again, Seen())
-    assert (told(silent), quiet.earlier) == ("InjectionFailed", [])
+    assert (told(silent), quiet.made) == ("InjectionFailed", [])
     changed, busy = asked(again, Seen(None, ELSE))
-    assert (told(changed), len(busy.earlier)) == ("PackageEdited", 1)
+    assert (told(changed), len(busy.made)) == ("draft update", 1)
 
 
 @pytest.mark.parametrize(

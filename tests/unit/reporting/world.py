@@ -136,7 +136,7 @@ def draft(
     made = replace(rendered or Rendered(new), files=new, trace=trace or {})
     known = PackageRecord(wanted.owner, owned=True, workspace=3, trace=trace or {}, wanted=new.id)
     record = replace(known, render=made.render_status)
-    return Draft(wanted, made, record, Seen(), TREE, TREE, task, old, causes)
+    return Draft(wanted, made, record, Seen(), TREE, TREE, TREE, task, old, causes)
 
 
 def unchanged(wanted: Variant, why: str = "published") -> Unchanged:

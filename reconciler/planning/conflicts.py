@@ -1,0 +1,68 @@
+"""Conflicts as state and status files keep them: plain data, without secrets (design 10.8, 10.28, 10.29)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from reconciler.krm.conflicts import ABSENT, Conflict
+from reconciler.krm.pointer import PointerError, parse_pointer, resolve
+from reconciler.krm.secrets import MASK
+from reconciler.packages.package import Package, PackageResource
+from reconciler.snapshot.files import FileTree
+
+_SIDES = ("base", "local", "upstream")
+
+
+def conflict_data(conflict: Conflict) -> dict[str, Any]:
+    """Return a conflict as data; sides that have nothing there are left out.
+
+    Values of Secrets are masked. Of whole resources, files and packages only the sides that have one are told, as True.
+    """
+    told = {
+        "kind": conflict.kind,
+        "file": conflict.file,
+        "resource": conflict.resource,
+        "pointer": conflict.pointer,
+        **{side: _shown(conflict, getattr(conflict, side)) for side in _SIDES if getattr(conflict, side) is not ABSENT},
+        "chosen": conflict.chosen,
+        "rule": conflict.rule,
+    }
+    return {name: value for name, value in told.items() if value != "" or name in _SIDES}
+
+
+def read_conflict(data: Mapping[str, Any]) -> Conflict:
+    """Read what `conflict_data` wrote."""
+    sides = {side: data.get(side, ABSENT) for side in _SIDES}
+    texts = {name: data.get(name, "") for name in ("file", "resource", "pointer")}
+    return Conflict(kind=data["kind"], chosen=data["chosen"], rule=data["rule"], **texts, **sides)
+
+
+def still_stands(conflict: Conflict, files: FileTree) -> bool:
+    """Return whether a package still holds what decided a conflict; people may have settled it since.
+
+    Only fields are looked at: what became of whole elements, resources and files is not one value.
+    """
+    decided = conflict.local if conflict.chosen == "local" else conflict.upstream
+    if conflict.kind != "field" or decided == MASK:
+        return True
+    return any(_value_at(one.data, conflict.pointer) == decided for one in _resources(conflict, files))
+
+
+def _resources(conflict: Conflict, files: FileTree) -> Iterator[PackageResource]:
+    # one file is a package of its own as far as reading goes
+    inside = FileTree({conflict.file: files[conflict.file]}) if conflict.file in files else FileTree()
+    return (one for one in Package(inside).resources if str(one.key) == conflict.resource)
+
+
+def _value_at(data: Any, pointer: str) -> Any:
+    try:
+        return resolve(data, parse_pointer(pointer))
+    except PointerError:
+        return ABSENT
+
+
+def _shown(conflict: Conflict, value: Any) -> Any:
+    if conflict.kind not in ("field", "element"):
+        return True
+    return MASK if conflict.resource.startswith("Secret/") else value

@@ -1,0 +1,93 @@
+"""Gathering: the trees that a package is made from, read from upstreams, branches and state (git.md 3)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol
+
+from reconciler.planning.conflicts import read_conflict
+from reconciler.planning.source import Ingredients, Standing, stands_alone
+from reconciler.planning.state import Offer, PackageRecord, Seen
+from reconciler.rules.variant import Earlier, Upstream
+from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.objects import CommitId, TreeId
+
+
+class TooLargeToReadError(Exception):
+    """A package is beyond the limits of what is read; the text says which. It spoils itself only."""
+
+
+class Sources(Protocol):
+    """The contents of trees: of upstream packages, and of what stands on a destination's branches.
+
+    Both raise TooLargeToReadError.
+    """
+
+    def upstream(self, upstream: Upstream) -> FileTree:
+        """Return an upstream package's files."""
+        ...
+
+    def is_behind(self, upstream: Upstream, commit: CommitId) -> bool:
+        """Return whether an upstream's commit is in the history of another, as far as that is still known."""
+        ...
+
+    def standing(self, tree: TreeId) -> FileTree:
+        """Return the files of a tree of the destination."""
+        ...
+
+    def lock_tree(self, files: FileTree) -> TreeId | None:
+        """Return the upstream tree that a Kptfile's lock names; None when it cannot be found."""
+        ...
+
+    def function(self, name: str) -> str:
+        """Return what a function outside this process is today, by its fact name; "" where that cannot be told."""
+        ...
+
+    def keep(self, files: FileTree) -> TreeId:
+        """Remember a tree that state will name, and return its id."""
+        ...
+
+
+def ingredients_of(upstream: Upstream, record: PackageRecord, seen: Seen, sources: Sources) -> Ingredients | None:
+    """Return what a package is made from; None when the upstream that it once came from cannot be found.
+
+    Where no offer of ours tells how a package came to be, people made it, from the upstream at its lock (design 10.7).
+    """
+    came = sources.upstream(upstream)
+    ours = _standing(seen.published, record.ours, upstream, came, sources)
+    put = _standing(seen.drafted, record.put, upstream, came, sources)
+    if (ours is None and seen.published) or (put is None and seen.drafted):
+        return None
+    if put:
+        put = replace(put, conflicts=tuple(map(read_conflict, record.conflicts)))
+    return Ingredients(came, ours, put, _earlier(record, sources))
+
+
+def _standing(
+    tree: TreeId | None, offer: Offer | None, upstream: Upstream, came: FileTree, sources: Sources
+) -> Standing | None:
+    if tree is None:
+        return None
+    files = sources.standing(tree)
+    if offer:
+        known = {tree: files, came.id: came}
+        for name in (offer.rendered, offer.merged, offer.plain, offer.base):
+            known[name] = known.get(name) or sources.standing(name)
+        return Standing(files, known[offer.rendered], known[offer.merged], known[offer.plain], known[offer.base])
+    base = _base_of(files, upstream, came, sources)
+    return Standing(files, files, files, base, base) if base is not None else None
+
+
+def _base_of(files: FileTree, upstream: Upstream, came: FileTree, sources: Sources) -> FileTree | None:
+    """Return the upstream that people made a package from; what follows none is never updated, and needs none."""
+    if stands_alone(files):
+        return came
+    tree = sources.lock_tree(files)
+    if tree is None or tree == upstream.tree:
+        return came if tree else None
+    return sources.upstream(replace(upstream, tree=tree))
+
+
+def _earlier(record: PackageRecord, sources: Sources) -> Earlier | None:
+    last = record.put or record.ours
+    return Earlier(sources.standing(last.rendered), sources.standing(last.base)) if last else None

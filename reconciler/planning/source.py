@@ -1,0 +1,171 @@
+"""Sources: what enters the pipeline, the upstream package as it came with people's edits in it (git.md 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from reconciler.krm.conflicts import Conflict
+from reconciler.krm.findings import Finding, errors
+from reconciler.packages.clone import lock_of, upstream_of
+from reconciler.packages.kptfile import KPTFILE, Strategy
+from reconciler.packages.update import MergeOptions, Updated, merge, update
+from reconciler.planning.conflicts import still_stands
+from reconciler.rules.variant import Earlier
+from reconciler.snapshot.files import FileTree
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A package as it stands on a branch, and the offer of ours that it came from; what differs is people's.
+
+    `merged` is what entered the pipeline for that offer, `plain` the same without edits made on the draft, `base` the
+    source as it came. `conflicts` are those that the offer told of. A package that people made is its own offer, from
+    the upstream that its lock names.
+    """
+
+    files: FileTree
+    rendered: FileTree
+    merged: FileTree
+    plain: FileTree
+    base: FileTree
+    conflicts: tuple[Conflict, ...] = ()
+
+    @property
+    def follows(self) -> bool:
+        """Whether it stands at an upstream at all (porch 5, needs_upstream_update)."""
+        return not stands_alone(self.rendered)
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether people changed it."""
+        return self.files.id != self.rendered.id
+
+
+@dataclass(frozen=True)
+class Ingredients:
+    """All that a package is made from besides the catalog.
+
+    `came` is the wanted upstream, `ours` stands on the cluster branch, `put` on the draft; `earlier` is our last
+    output.
+    """
+
+    came: FileTree
+    ours: Standing | None = None
+    put: Standing | None = None
+    earlier: Earlier | None = None
+
+    @property
+    def needs_merge(self) -> bool:
+        """Whether people's edits are anywhere in it."""
+        sides = [side for side in (self.ours, self.put) if side]
+        return any(side.is_edited or side.merged.id != side.base.id for side in sides)
+
+
+@dataclass(frozen=True)
+class Source:
+    """What enters the pipeline. Error findings mean that there is none.
+
+    `plain` is it without edits made on the draft. `follows` is False for a package that was adopted without a lock:
+    it is mutated, never updated. `updated` are conflicts of edits on the cluster branch with upstream, and follow from
+    the branches; `drafted` are those of edits on the draft, which are remembered as long as their outcome stands.
+    """
+
+    files: FileTree
+    plain: FileTree
+    base: FileTree
+    follows: bool = True
+    updated: tuple[Conflict, ...] = ()
+    drafted: tuple[Conflict, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """Those of the update, then those with edits made on the draft."""
+        return tuple(dict.fromkeys((*self.updated, *self.drafted)))
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether people's edits are in it."""
+        return self.files.id != self.base.id
+
+
+NO_SOURCE = Source(FileTree(), FileTree(), FileTree())
+
+
+def mix(made: Ingredients, strategy: Strategy | None, options: MergeOptions) -> Source:
+    """Return the source of a package: upstream, with the edits of the cluster branch and then those of the draft.
+
+    A package that nobody edited takes the upstream to the byte. `strategy` None means the Kptfile's own.
+    """
+    source = _with_published_edits(made, strategy, options)
+    if errors(source.findings) or made.put is None:
+        return source
+    return _with_drafted_edits(source, made.put, options)
+
+
+def _with_published_edits(made: Ingredients, strategy: Strategy | None, options: MergeOptions) -> Source:
+    if made.ours is None:
+        return Source(made.came, made.came, made.came)
+    taken = _taken_out(made.ours, options)
+    local = taken.files
+    if errors(taken.findings):
+        return Source(local, local, made.came, findings=taken.findings)
+    if not made.ours.follows or made.ours.base.id == made.came.id:
+        return Source(local, local, made.came, made.ours.follows, findings=taken.findings)
+    if local.id == made.ours.base.id:
+        return Source(made.came, made.came, made.came)
+    updated = update(made.ours.base, made.came, local, strategy or _strategy_of(local), options)
+    return Source(
+        updated.files, updated.files, made.came,
+        updated=updated.conflicts, findings=(*taken.findings, *updated.findings),
+    )  # fmt: skip
+
+
+def _with_drafted_edits(source: Source, put: Standing, options: MergeOptions) -> Source:
+    taken = _taken_out(put, options)
+    merged = _merged(put.plain, source.plain, taken.files, options)
+    return replace(
+        source,
+        files=merged.files,
+        updated=tuple(one for one in source.updated if still_stands(one, merged.files)),
+        drafted=(*merged.conflicts, *(one for one in put.conflicts if still_stands(one, merged.files))),
+        findings=(*source.findings, *taken.findings, *merged.findings),
+    )
+
+
+def _taken_out(standing: Standing, options: MergeOptions) -> Updated:
+    """Take our effects out of what stands on a branch and leave people's edits in (git.md 3, L).
+
+    What people set where we had set something is theirs: whatever sets that field again will overrule it, visibly.
+    """
+    if not standing.is_edited:
+        return Updated(standing.merged)
+    theirs = replace(options, rules=replace(options.rules, winner="local"))
+    return replace(merge(standing.rendered, standing.merged, standing.files, theirs), conflicts=())
+
+
+def _merged(base: FileTree, theirs: FileTree, ours: FileTree, options: MergeOptions) -> Updated:
+    if ours.id in (base.id, theirs.id):
+        return Updated(theirs)
+    return Updated(ours) if base.id == theirs.id else merge(base, theirs, ours, options)
+
+
+def overruled(source: Source, made: FileTree, rule: str, options: MergeOptions) -> Iterator[Conflict]:
+    """Yield a conflict for every edit of people's that a rule set to something else (design 10.8).
+
+    `made` is what the rule made of the source.
+    """
+    if source.is_edited:
+        for one in merge(source.base, made, source.files, options).conflicts:
+            yield replace(one, chosen="rule", rule=rule)
+
+
+def stands_alone(files: FileTree) -> bool:
+    """Return whether a package follows no upstream: it has a Kptfile, and no upstreamLock in it."""
+    return KPTFILE in files and lock_of(files) is None
+
+
+def _strategy_of(files: FileTree) -> Strategy:
+    upstream = upstream_of(files)
+    return (upstream.update_strategy if upstream else None) or "resource-merge"

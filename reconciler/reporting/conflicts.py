@@ -1,0 +1,45 @@
+"""Conflicts in words: one line each, for commit messages and plans (design 10.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from reconciler.krm.conflicts import Conflict
+from reconciler.planning.conflicts import conflict_data
+from reconciler.reporting.values import show
+
+_NOTHING = "nothing"
+
+
+def conflict_lines(conflicts: Iterable[Conflict], most: int) -> tuple[str, ...]:
+    """Return a line for each conflict, at most `most` and one that counts the rest."""
+    lines = [_words(conflict_data(one)) for one in conflicts]
+    more = [f"… and {len(lines) - most} more"] if len(lines) > most else []
+    return (*lines[:most], *more)
+
+
+def _words(conflict: Mapping[str, Any]) -> str:
+    place = " ".join(conflict[part] for part in ("file", "resource", "pointer") if part in conflict)
+    local, other = (show(conflict[side]) if side in conflict else _NOTHING for side in ("local", "upstream"))
+    if conflict["kind"] not in ("field", "element"):
+        return f"{place}: {_whole(conflict)}"
+    if conflict["chosen"] == "rule":
+        return f"{place}: {other} by {conflict['rule']}, though people set {local}"
+    ours, theirs = f"{local} here", f"{other} upstream"
+    return (
+        f"{place}: {theirs} wins over {ours}"
+        if conflict["chosen"] == "upstream"
+        else f"{place}: {ours} stays, not {theirs}"
+    )
+
+
+def _whole(conflict: Mapping[str, Any]) -> str:
+    here = "changed here" if "local" in conflict else "removed here"
+    upstream = "changed upstream" if "upstream" in conflict else "removed upstream"
+    ends = {
+        "upstream": "upstream's state was taken",
+        "local": "what is here stays",
+        "rule": f"{conflict['rule']} decides",
+    }
+    return f"{here} and {upstream}: {ends[conflict['chosen']]}"

@@ -1,0 +1,47 @@
+"""Conflicts as data: what state and status files keep of them, and that it comes back."""
+
+from dataclasses import replace
+
+import pytest
+
+from reconciler.krm.conflicts import ABSENT, Conflict
+from reconciler.planning.conflicts import conflict_data, read_conflict
+
+REPLICAS = Conflict("field", "/spec/replicas", 2, 5, 3, "upstream", "D2", "web.yaml", "Deployment/default/web")
+
+
+@pytest.mark.parametrize(
+    ("conflict", "expected"),
+    [
+        pytest.param(REPLICAS, {"base": 2, "local": 5, "upstream": 3}, id="three-values"),
+        pytest.param(replace(REPLICAS, base=ABSENT), {"local": 5, "upstream": 3}, id="added-on-both-sides"),
+        pytest.param(replace(REPLICAS, local=None), {"base": 2, "local": None, "upstream": 3}, id="an-explicit-null"),
+        pytest.param(replace(REPLICAS, local=""), {"base": 2, "local": "", "upstream": 3}, id="an-empty-text"),
+        pytest.param(
+            replace(REPLICAS, kind="resource", upstream=ABSENT, base={"a": 1}, local={"a": 2}),
+            {"base": True, "local": True},
+            id="whole-resources-are-not-told",
+        ),
+        pytest.param(
+            replace(REPLICAS, resource="Secret/default/login"),
+            {"base": "*****", "local": "*****", "upstream": "*****"},
+            id="secrets-are-masked",
+        ),
+    ],
+)
+def test_the_sides_of_a_conflict(conflict: Conflict, expected: dict[str, object]) -> None:
+    data = conflict_data(conflict)
+
+    assert {side: data[side] for side in ("base", "local", "upstream") if side in data} == expected
+
+
+def test_a_conflict_comes_back_from_state() -> None:
+    assert read_conflict(conflict_data(REPLICAS)) == REPLICAS
+
+
+def test_what_does_not_apply_is_left_out() -> None:
+    whole = Conflict("file", "", b"x", ABSENT, b"y", "local", "D16", "logo.png")
+
+    assert conflict_data(whole) == {
+        "kind": "file", "file": "logo.png", "base": True, "upstream": True, "chosen": "local", "rule": "D16",
+    }  # fmt: skip
