@@ -1,4 +1,4 @@
-"""Kptfiles: what cannot be read, what is wrong, and edits that change nothing else."""
+"""Kptfiles: what cannot be read, and edits that change nothing else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from reconciler.krm.conditions import Condition
-from reconciler.packages.kptfile import Kptfile, new_kptfile, read_kptfile, validate_kptfile
+from reconciler.packages.kptfile import Kptfile, new_kptfile, read_kptfile
 
 HEAD = "apiVersion: kpt.dev/v1\nkind: Kptfile\n"
 COMMENTED = """\
@@ -86,49 +86,6 @@ def test_findings_name_their_line() -> None:
 
     assert isinstance(findings, tuple)
     assert (findings[0].where.line, findings[0].where.pointer) == (7, "pipeline.mutators[0].configMap.a")
-
-
-def function_of(text: str) -> str:
-    return f"{HEAD}pipeline:\n  mutators:\n  - {text}\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "pointers"),
-    [
-        pytest.param(f"{HEAD}pipeline: {{}}\n", [], id="empty-pipeline"),
-        pytest.param(f"{HEAD}pipeline:\n  mutators:\n", [], id="null-list"),
-        pytest.param(function_of("image: set-labels:v1"), [], id="short-image"),
-        pytest.param(function_of("image: reg.example.com:5000/a/b_c/d:v1.2@sha256:" + "a" * 64), [], id="full-image"),
-        pytest.param(function_of("exec: sed -e s/a/b/"), [], id="exec"),
-        pytest.param(function_of("{image: a, configMap: {replicas: 3, flag: true}}"), [], id="scalars-in-config-map"),
-        pytest.param(function_of("image: patch@_@strategic-merge"), ["image"], id="no-image-reference"),
-        pytest.param(function_of("image: Upper/Case"), ["image"], id="upper-case-image"),
-        pytest.param(function_of("{image: a, exec: b}"), [""], id="image-and-exec"),
-        pytest.param(function_of("name: a"), [""], id="neither-image-nor-exec"),
-        pytest.param(function_of("{image: a, configPath: b, configMap: {c: d}}"), [""], id="two-configurations"),
-        pytest.param(function_of("{image: a, configPath: ''}"), ["configPath"], id="empty-config-path"),
-        pytest.param(function_of("{image: a, configPath: /etc/passwd}"), ["configPath"], id="absolute-config-path"),
-        pytest.param(
-            function_of("{image: a, configPath: a/b/../../../c.yaml}"), ["configPath"], id="config-path-escapes"
-        ),
-        pytest.param(function_of("{image: a, configPath: a/.../c.yaml}"), ["configPath"], id="three-dots"),
-        pytest.param(function_of("{image: a, configPath: a/../c.yaml}"), [], id="dots-that-stay-inside"),
-        pytest.param(function_of("{image: a, condition: 'true'}"), ["condition"], id="condition"),
-    ],
-)
-def test_validate_kptfile(text: str, pointers: list[str]) -> None:
-    findings = validate_kptfile(read(text))
-
-    wanted = [f"pipeline.mutators[0].{pointer}".rstrip(".") for pointer in pointers]
-    assert [finding.where.pointer for finding in findings] == wanted
-
-
-def test_unknown_fields_are_kept_in_safe_and_refused_in_compat() -> None:
-    kptfile = read(f"{HEAD}extra: 1\npipeline:\n  mutators:\n  - {{image: a, targets: []}}\n")
-
-    assert validate_kptfile(kptfile) == ()
-    pointers = [finding.where.pointer for finding in validate_kptfile(kptfile, profile="compat")]
-    assert pointers == ["extra", "pipeline.mutators[0].targets"]
 
 
 def test_typed_views() -> None:

@@ -1,211 +1,29 @@
-"""The Kptfile: read without losing anything, validated, and edited where it must change (kpt.md 2, porch.md 8)."""
+"""The Kptfile as a file: read without losing anything, and edited where it must change (kpt.md 2, porch.md 8)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from posixpath import normpath
-from typing import Annotated, Any, Literal
+from typing import Any
 
-import re2
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import ValidationError
 
-from reconciler.krm.conditions import Condition, Status
+from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Code, Finding, Where
 from reconciler.krm.identity import split_api_version
 from reconciler.krm.yaml import Document, YamlFile, emit
 from reconciler.krm.yaml.same import same
 from reconciler.packages.codes import KPTFILE_DEPRECATED, KPTFILE_INVALID, KPTFILE_SYNTAX, KPTFILE_UNKNOWN
+from reconciler.packages.kptfile.model import KptfileModel, Pipeline, Upstream, UpstreamLock
+from reconciler.packages.kptfile.paths import field_path
 from reconciler.packages.parsing import edited_document, parse_cached
 
 KPTFILE = "Kptfile"
 BFS_RENDERING = "kpt.dev/bfs-rendering"
 SAVE_ON_RENDER_FAILURE = "kpt.dev/save-on-render-failure"
-Profile = Literal["safe", "compat"]
-Strategy = Literal["resource-merge", "fast-forward", "force-delete-replace", "copy-merge"]
 
 _DEPRECATED = ("kpt.dev/v1alpha1", "kpt.dev/v1alpha2")
-# the OCI reference grammar: [domain[:port]/]path[:tag][@digest]
-_IMAGE = re2.compile(
-    r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]+)?/)?"
-    r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*"
-    r"(?::[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?"
-    r"(?:@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9A-Fa-f]{32,})?"
-)
-
-
-def _as_config_text(value: object) -> object:
-    # upstream decodes any scalar into the string it was; a float's text cannot be told from its value, so it is refused
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value) if isinstance(value, int) else "" if value is None else value
-
-
-ConfigText = Annotated[str, BeforeValidator(_as_config_text)]
-
-
-class _Section(BaseModel):
-    """A part of the Kptfile: unknown fields are kept, null reads as absent."""
-
-    model_config = ConfigDict(frozen=True, extra="allow", alias_generator=to_camel, populate_by_name=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_nulls(cls, data: Any) -> Any:
-        if not isinstance(data, Mapping):
-            return data
-        return {key: value for key, value in data.items() if value is not None}
-
-
-class GitUpstream(_Section):
-    """Where a package comes from; `ref` is a branch, tag or commit."""
-
-    repo: str = ""
-    directory: str = ""
-    ref: str = ""
-
-
-class GitLock(GitUpstream):
-    """The same, resolved."""
-
-    commit: str = ""
-
-
-class Upstream(_Section):
-    """upstream: what to follow and how to merge it."""
-
-    type: str = ""
-    git: GitUpstream | None = None
-    update_strategy: Strategy | None = None
-    preserve_explicit_null: bool = False
-
-
-class GenericLock(_Section):
-    """An upstream that is not Git."""
-
-    store_id: str = Field("", alias="storeID")
-    resource_id: str = Field("", alias="resourceID")
-    resource_version: str = ""
-
-
-class UpstreamLock(_Section):
-    """upstreamLock: what was merged last; `git.commit` is the origin of the next merge."""
-
-    type: str = ""
-    git: GitLock | None = None
-    generic: GenericLock | None = None
-
-
-class Selector(_Section):
-    """Which resources a function sees: all given fields are equal, labels and annotations are subsets (kpt.md 2)."""
-
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    namespace: str = ""
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether it asks for nothing."""
-        texts = (self.api_version, self.kind, self.name, self.namespace)
-        return not any(texts) and not self.labels and not self.annotations
-
-
-class FunctionSpec(_Section):
-    """One entry of a pipeline."""
-
-    image: str = ""
-    exec: str = ""
-    name: str = ""
-    tag: str = ""
-    config_path: str | None = None
-    config_map: dict[str, ConfigText] | None = None
-    selectors: tuple[Selector, ...] = ()
-    exclude: tuple[Selector, ...] = ()
-
-    @property
-    def label(self) -> str:
-        """What people call the function: its image or command."""
-        return self.image or self.exec
-
-
-class Pipeline(_Section):
-    """pipeline: functions in the order they run."""
-
-    mutators: tuple[FunctionSpec, ...] = ()
-    validators: tuple[FunctionSpec, ...] = ()
-
-
-class ReadinessGate(_Section):
-    """info.readinessGates[]: a condition that must be True before the package is published."""
-
-    condition_type: str
-
-
-class Info(_Section):
-    """info: the parts with a meaning for us."""
-
-    site: str = ""
-    emails: tuple[str, ...] = ()
-    license: str = ""
-    license_file: str = ""
-    description: str = ""
-    keywords: tuple[str, ...] = ()
-    man: str = ""
-    readiness_gates: tuple[ReadinessGate, ...] = ()
-
-
-class StoredCondition(_Section):
-    """status.conditions[] as it stands in the file."""
-
-    type: str
-    status: Status = "Unknown"
-    reason: str = ""
-    message: str = ""
-
-
-class KptfileStatus(_Section):
-    """status: conditions, and the render status that upstream's tool leaves there (never written by us, D26)."""
-
-    conditions: tuple[StoredCondition, ...] = ()
-    render_status: Any = None
-
-
-class Metadata(_Section):
-    """metadata: the package name, labels and annotations."""
-
-    name: str = ""
-    namespace: str = ""
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
-
-
-class Inventory(_Section):
-    """inventory: which cluster-side inventory the package is applied with."""
-
-    namespace: str = ""
-    name: str = ""
-    inventory_id: str = Field("", alias="inventoryID")
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
-
-
-class KptfileModel(_Section):
-    """The typed view of a whole Kptfile."""
-
-    api_version: str
-    kind: str
-    metadata: Metadata = Metadata()
-    upstream: Upstream | None = None
-    upstream_lock: UpstreamLock | None = None
-    info: Info = Info()
-    pipeline: Pipeline = Pipeline()
-    inventory: Inventory | None = None
-    status: KptfileStatus = KptfileStatus()
 
 
 @dataclass(frozen=True)
@@ -344,28 +162,6 @@ def new_kptfile(name: str) -> Kptfile:
     return read
 
 
-def validate_kptfile(kptfile: Kptfile, file: str = KPTFILE, profile: Profile = "safe") -> tuple[Finding, ...]:
-    """Return what is wrong with a Kptfile that can be read: rules 1 to 3 of kpt.md 2 as far as they need no files.
-
-    Unknown fields are findings in `compat` only (design 10.18).
-    """
-    findings = [_finding(kptfile, file, *fault) for fault in _pipeline_faults(kptfile.pipeline)]
-    if profile == "compat":
-        findings += [
-            _finding(kptfile, file, path, f"field {path[-1]} is not known", "") for path in _unknown(kptfile.model, ())
-        ]
-    return tuple(findings)
-
-
-def field_path(path: Sequence[str | int]) -> str:
-    """Return a path as people write it: `pipeline.mutators[0].configPath`."""
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return text.removeprefix(".")
-
-
-Fault = tuple[tuple[str | int, ...], str, str]
-
-
 def _identity_fault(source: YamlFile) -> tuple[Code, str] | None:
     if len(source.documents) != 1 or not isinstance(source.documents[0].data, dict):
         return KPTFILE_SYNTAX, "a Kptfile must hold exactly one document, a mapping"
@@ -391,54 +187,6 @@ def _typed(source: YamlFile, file: str) -> Kptfile | tuple[Finding, ...]:
             )
             for item in error.errors()
         )
-
-
-def _finding(kptfile: Kptfile, file: str, path: tuple[str | int, ...], reason: str, value: str) -> Finding:
-    quoted = f', not "{value}"' if value else ""
-    where = Where(file, kptfile.document.line_of(path), pointer=field_path(path))
-    return KPTFILE_INVALID.finding(f"{field_path(path)}: {reason}{quoted}", where)
-
-
-def _pipeline_faults(pipeline: Pipeline) -> Iterator[Fault]:
-    for kind, functions in (("mutators", pipeline.mutators), ("validators", pipeline.validators)):
-        for index, function in enumerate(functions):
-            yield from (
-                (("pipeline", kind, index, *path), reason, value) for path, reason, value in _function_faults(function)
-            )
-
-
-def _function_faults(function: FunctionSpec) -> Iterator[Fault]:
-    if bool(function.image) == bool(function.exec):
-        yield (), "a function must have exactly one of image and exec", ""
-    if function.image and not _IMAGE.fullmatch(function.image):
-        yield ("image",), "must be an OCI image reference", function.image
-    if function.config_path is not None and function.config_map:
-        yield (), "a function must have at most one of configMap and configPath", ""
-    if function.config_path is not None:
-        yield from _config_path_faults(function.config_path)
-    if "condition" in (function.model_extra or {}):
-        # running it unconditionally would do what its author ruled out
-        yield ("condition",), "conditions of functions are not supported", ""
-
-
-def _config_path_faults(path: str) -> Iterator[Fault]:
-    if not path.strip():
-        yield ("configPath",), "must not be empty", ""
-    elif path.startswith("/"):
-        yield ("configPath",), "must be relative", path
-    elif ".." in normpath(path):
-        # upstream refuses any name with two dots in it, "..." included
-        yield ("configPath",), 'must not contain ".."', path
-
-
-def _unknown(section: _Section, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
-    yield from ((*path, field) for field in section.model_extra or ())
-    for name, field in type(section).model_fields.items():
-        value = getattr(section, name)
-        for index, entry in enumerate(value if isinstance(value, tuple) else (value,)):
-            if isinstance(entry, _Section):
-                here = (*path, field.alias or name)
-                yield from _unknown(entry, (*here, index) if isinstance(value, tuple) else here)
 
 
 def _merged(old: Any, changes: Mapping[str, Any]) -> dict[str, Any]:
