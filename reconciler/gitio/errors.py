@@ -12,6 +12,8 @@ GitError                      next step
 ├── UrlRefusedError           human   the address is malformed, or the allow-list does not have it
 ├── ObjectMissingError        human   an object that something names is not there
 ├── TooLargeError             human   an object or tree beyond our limits
+├── PathRefusedError          human   a path that must not be written to, or that no tree of ours may hold
+├── FolderChangedError        retry   somebody changed a folder while we were at work on it
 ├── MirrorCorruptError        human   the mirror is damaged; `Mirror.discard` lets it be fetched anew
 ├── CacheUnusableError        human   the cache folder cannot be written
 └── GitProgramMissingError    human   git itself is not installed
@@ -93,6 +95,16 @@ class TooLargeError(GitError):
     """An object, or a tree's number of files, is beyond the limit."""
 
     next_step = "human"
+
+
+class PathRefusedError(GitError):
+    """A path must not be written to, or no tree of ours may hold it."""
+
+    next_step = "human"
+
+
+class FolderChangedError(GitError):
+    """Somebody changed a folder while we were at work on it; nothing was written."""
 
 
 class MirrorCorruptError(GitError):

@@ -17,7 +17,7 @@ from typing import BinaryIO, Literal
 
 from reconciler.gitio.cache import MirrorFolder, writing
 from reconciler.gitio.command import TRACKING, Result
-from reconciler.gitio.errors import GitError
+from reconciler.gitio.errors import GitError, ObjectMissingError
 from reconciler.gitio.names import check_id, check_ref
 from reconciler.gitio.options import GitOptions
 from reconciler.gitio.publisher import Publisher
@@ -125,6 +125,23 @@ class Mirror:
     def read(self) -> ObjectReader:
         """Return a reader of this mirror's objects; close it, or use it as a context manager."""
         return ObjectReader(self._place.command, self._options.timeout_seconds, self._options.max_object_bytes)
+
+    def default_branch(self) -> str:
+        """Ask the remote which branch is its own, and return the short name. Raises GitError."""
+        for line in self._run("ls-remote", "--symref", "origin", "HEAD").lines:
+            target, _, name = line.partition("\t")
+            if name == "HEAD" and target.startswith("ref: refs/heads/"):
+                return target.removeprefix("ref: refs/heads/")
+        raise ObjectMissingError(f"{self.url} must have a default branch, or a ref must be named")
+
+    def commit_of(self, commit: CommitId) -> CommitId:
+        """Return the commit, brought from the remote when no ref of it leads there any more. Raises GitError."""
+        known = self._run("cat-file", "-e", f"{check_id(commit)}^{{commit}}", accept=(0, 1, 128)).code == 0
+        if not known:
+            with self._place.lock() as hold:
+                self._run("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
+                          "--no-recurse-submodules", "--refmap=", "origin", commit, hold=hold)  # fmt: skip
+        return commit
 
     def is_ancestor(self, ancestor: CommitId, commit: CommitId) -> bool:
         """Tell whether `ancestor` is `commit` or in its history; ids that the mirror does not hold raise GitError."""
