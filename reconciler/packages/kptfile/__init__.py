@@ -1,6 +1,7 @@
 """Kptfiles: read, typed, validated, and edited so that every line stays that need not change (kpt.md 2)."""
 
 from reconciler.packages.kptfile.file import (
+    BFS_RENDERING,
     KPTFILE,
     SAVE_ON_RENDER_FAILURE,
     Kptfile,
@@ -8,20 +9,38 @@ from reconciler.packages.kptfile.file import (
     new_kptfile,
     read_kptfile,
 )
-from reconciler.packages.kptfile.model import FunctionSpec, GitUpstream, Metadata, Profile, Selector, Strategy
+from reconciler.packages.kptfile.model import (
+    FunctionSpec,
+    GitLock,
+    GitUpstream,
+    KptfileModel,
+    Metadata,
+    Pipeline,
+    Profile,
+    Selector,
+    Strategy,
+    Upstream,
+    UpstreamLock,
+)
 from reconciler.packages.kptfile.paths import field_path
 from reconciler.packages.kptfile.validation import validate_kptfile
 
 __all__ = [
+    "BFS_RENDERING",
     "KPTFILE",
     "SAVE_ON_RENDER_FAILURE",
     "FunctionSpec",
+    "GitLock",
     "GitUpstream",
     "Kptfile",
+    "KptfileModel",
     "Metadata",
+    "Pipeline",
     "Profile",
     "Selector",
     "Strategy",
+    "Upstream",
+    "UpstreamLock",
     "field_path",
     "in_order",
     "new_kptfile",
