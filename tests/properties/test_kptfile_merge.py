@@ -219,3 +219,15 @@ def test_what_a_variant_and_upstream_add_to_a_real_kptfile_is_all_that_changes()
         assert conflicts == ()
         checked += 1
     assert checked > 50
+
+
+@pytest.mark.skipif(not KPTFILES, reason="the data of other projects is not beside this project")
+@pytest.mark.parametrize("whole", [False, True])
+def test_any_three_real_kptfiles_merge(whole: bool) -> None:
+    read = [it for it in (read_kptfile(path.read_bytes()) for path in KPTFILES) if isinstance(it, Kptfile)]
+    for at, local in enumerate(read):
+        origin, updated = read[at * 7 % len(read)], read[at * 11 % len(read)]
+        merged, _ = merge_kptfile(origin, updated, local, OPTIONS["upstream"], whole=whole)
+
+        assert isinstance(read_kptfile(merged.to_bytes()), Kptfile)
+        assert merge_kptfile(updated, updated, merged, OPTIONS["upstream"], whole=whole) == (merged, ())
