@@ -166,10 +166,11 @@ def _draft_data(one: ReviewedDraft, group: int) -> dict[str, Any]:
 
 def _group_data(group: Group, max_diff_lines: int) -> dict[str, Any]:
     diffs = [{"path": path, "diff": diff} for path, diff in _diffs(group[0], max_diff_lines)]
-    return {"packages": [one.place for one in group], "changes": _changes_data(group[0].changes), "diffs": diffs}
+    return {"packages": [one.place for one in group], "changes": changes_data(group[0].changes), "diffs": diffs}
 
 
-def _changes_data(changes: Changes) -> dict[str, Any]:
+def changes_data(changes: Changes) -> dict[str, Any]:
+    """Return what differs between two versions of a package as JSON data."""
     files = [told({"path": one.path, "change": one.how, "was": one.was}) for one in changes.files]
     return {
         "objects": [_object_data(one) for one in changes.objects],
