@@ -172,3 +172,11 @@ def test_new_sections_stand_where_upstream_writes_them() -> None:
 
     assert list(followed.data) == ["apiVersion", "kind", "metadata", "upstream", "upstreamLock", "pipeline"]
     assert followed.data["upstreamLock"]["git"] == {"repo": "r", "directory": "d", "ref": "main", "commit": "c0ffee"}
+
+
+def test_with_data_touches_only_what_it_says_otherwise() -> None:
+    kptfile = read(COMMENTED)
+    changed = kptfile.with_data({**kptfile.data, "custom": {"unknown": [True, 2]}})
+
+    assert kptfile.with_data(dict(kptfile.data)) is kptfile
+    assert changed.to_bytes().decode() == COMMENTED.replace("[1, 2]", "[true, 2]")
