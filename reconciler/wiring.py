@@ -18,7 +18,7 @@ from reconciler.daemon.publishers import Folder, Keep, Push
 from reconciler.daemon.reconcile import ConfigSource, Tools
 from reconciler.daemon.remotes import Remotes
 from reconciler.daemon.upstreams import RemoteUpstreams
-from reconciler.expressions import Limits
+from reconciler.expressions import Limits, load_parser
 from reconciler.gitio.errors import GitError
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.options import GitOptions
@@ -242,6 +242,7 @@ class _Builder:
     def tools(self, missing_is_empty: bool, progress: Progress | None) -> Tools:
         return Tools(
             read_catalog=self._read_catalog,
+            load=_load,
             destinations=self._destinations,
             urls=self._urls,
             rooms=self._rooms,
@@ -328,6 +329,12 @@ class _Builder:
             if remote is not None:
                 return remote.tree_if_known(CommitId(lock.commit), lock.directory.strip("/"))
         return None
+
+
+def _load(catalog: Catalog) -> None:
+    """Load what only some configs need, and what takes its time."""
+    if catalog.of_kind(PORCH_GROUP, "PackageVariantSet"):
+        load_parser()
 
 
 def _named_upstreams(catalog: Catalog) -> Iterator[tuple[str, str]]:

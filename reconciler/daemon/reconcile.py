@@ -120,6 +120,7 @@ class Tools:
     """The parts that a pass is made of, as wiring built them."""
 
     read_catalog: Callable[[ConfigSnapshot], Catalog]
+    load: Callable[[Catalog], None]
     destinations: Callable[[Catalog], Sequence[Destination]]
     urls: Callable[[Catalog], tuple[Sequence[str], Sequence[str]]]
     rooms: Rooms
@@ -190,7 +191,11 @@ def gather(source: ConfigSource, remotes: Remotes, tools: Tools) -> Gathered:
     catalog = tools.read_catalog(snapshot)
     tools.progress("reading the config", 1, 1)
     tools.progress("fetching", 0, 1)
-    remotes.fetch(*tools.urls(catalog))
+    with ThreadPoolExecutor(1) as aside:
+        # git fetches in processes of its own, and hosts take their time: what waits for no remote is loaded meanwhile
+        loaded = aside.submit(tools.load, catalog)
+        remotes.fetch(*tools.urls(catalog))
+        loaded.result()
     tools.progress("fetching", 1, 1)
     tools.functions.look_again()
     return Gathered(snapshot, catalog, heads(remotes, tools), int(tools.clock()))

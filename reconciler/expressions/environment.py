@@ -108,6 +108,13 @@ class Program:
             raise _error(fault, self.text) from None
 
 
+def load_parser() -> None:
+    """Load the parser now, which the first expression would otherwise wait for; once loaded it stays."""
+    from reconciler.expressions.parse import parse  # here, not above: a parser is built, and most commands need none
+
+    parse("true")
+
+
 def evaluate_string(program: Program, bindings: Mapping[str, Any], budget: Budget | None = None) -> str:
     """Return the value of an expression that must be a string (porch 11.4); raises ExpressionError."""
     value = program.evaluate(bindings, budget)
