@@ -95,11 +95,18 @@ class _Command:
 
     def _run(self, stdin: bytes) -> Ended:
         limits = (str(self.bounds.memory_bytes), str(self.bounds.output_bytes))
-        with TemporaryDirectory(prefix="reconciler-function-", ignore_cleanup_errors=True) as folder:
+        with _empty_folder() as folder:
             environment = {**_ENVIRONMENT, "HOME": folder, "TMPDIR": folder}
             start = Start((sys.executable, "-I", "-S", _BECOME, *limits, *self.words), Path(folder), environment)
             ended = bounded(self.words[0], start, stdin, self.bounds)
         return Ended(ended.code, ended.output, clean_words(ended.words, folder), ended.too_large)
+
+
+def _empty_folder() -> TemporaryDirectory[str]:
+    try:
+        return TemporaryDirectory(prefix="reconciler-function-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise InterruptedFunctionError(f"no temporary folder can be made: {error.strerror}") from error
 
 
 def bounded(what: str, start: Start, stdin: bytes, bounds: Bounds) -> Ended:

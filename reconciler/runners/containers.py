@@ -92,12 +92,11 @@ class _Container:
     def __call__(self, items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
         """Run the image. Raises InterruptedFunctionError."""
         stdin = request_text(items, config).encode()
-        image = self.image_id()
         key = f"{self.reference} {hashlib.sha256(stdin).hexdigest()}"
-        return self.spoiled.call(key, lambda: output_of(self.reference, items, self._run(image, stdin), self.bounds))
+        return self.spoiled.call(key, lambda: output_of(self.reference, items, self._run(stdin), self.bounds))
 
-    def _run(self, image: str, stdin: bytes) -> Ended:
-        ended = self.engine.run(image, stdin)
+    def _run(self, stdin: bytes) -> Ended:
+        ended = self.engine.run(self.reference, stdin)
         if ended.code - _SHELL_SIGNALS in KILLS and not ended.too_large:
             # whether that was the memory limit is not to be seen any more
             why = f"{self.reference} was killed (exit code {ended.code}); it may use {self.bounds.memory_bytes} bytes"

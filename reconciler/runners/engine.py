@@ -48,20 +48,20 @@ class Engine:
             self._ids[reference] = self._find_image(reference)
         return self._ids[reference]
 
-    def run(self, image: str, stdin: bytes) -> Ended:
-        """Run an image that is here, in a container that is gone afterwards."""
-        name = f"reconciler-{uuid.uuid4().hex}"
+    def run(self, reference: str, stdin: bytes) -> Ended:
+        """Run what `image_id` found, in a container that is gone afterwards."""
+        image, name = self.image_id(reference), f"reconciler-{uuid.uuid4().hex}"
         ended = None
         try:
             command = self._command("run", *_sandbox(self._bounds), *self._own_flags(), "--name", name, image)
-            ended = bounded(f"image {image}", Start(command), stdin, self._bounds)
+            ended = bounded(reference, Start(command), stdin, self._bounds)
         finally:
             # the engine's command line is gone, its container may not be
             if ended is None or ended.too_large:
                 self._remove(name)
         words = clean_words(ended.words)
         if ended.code == _ENGINE_FAILED:
-            raise InterruptedFunctionError(f"{command[0]} could not run {image}: {words or 'no reason given'}")
+            raise InterruptedFunctionError(f"{command[0]} could not run {reference}: {words or 'no reason given'}")
         return Ended(ended.code, ended.output, words, ended.too_large)
 
     def _find_image(self, reference: str) -> str:

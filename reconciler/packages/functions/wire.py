@@ -117,8 +117,9 @@ def _changed(annotations: Mapping[str, Any], names: Sequence[str], old: str) -> 
 
 
 def _stripped(entry: dict[str, Any], item: Item | None) -> dict[str, Any]:
-    annotations = _annotations(entry)
-    if not annotations:
+    metadata = entry.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
+    if not isinstance(metadata, Mapping) or not isinstance(annotations, Mapping):
         return entry
     own = item.annotations if item else {}
     # what its author wrote stays, even under our names
@@ -126,8 +127,8 @@ def _stripped(entry: dict[str, Any], item: Item | None) -> dict[str, Any]:
     kept = {key: value for key, value in kept.items() if key not in _OURS or key in own}
     # a mapping that only we filled goes, one that was there and empty stays
     if kept or (item and item.metadata.get("annotations") == {}):
-        return {**entry, "metadata": {**entry["metadata"], "annotations": kept}}
-    return {**entry, "metadata": {key: value for key, value in entry["metadata"].items() if key != "annotations"}}
+        return {**entry, "metadata": {**metadata, "annotations": kept}}
+    return {**entry, "metadata": {key: value for key, value in metadata.items() if key != "annotations"}}
 
 
 def in_order(new: Any, old: Any) -> Any:

@@ -48,6 +48,28 @@ def test_places(annotations: dict[str, Any], place: tuple[str, int]) -> None:
     assert returned[0].data == given[0].data
 
 
+@pytest.mark.parametrize(
+    ("own", "emptied"),
+    [
+        pytest.param("", True, id="a-mapping-that-only-we-filled"),
+        pytest.param("  annotations: {}\n", False, id="one-that-was-there-and-empty"),
+    ],
+)
+def test_emptied_annotations(own: str, *, emptied: bool) -> None:
+    given = items(ONE + own)
+    wire = resource_list(given, None)
+    wire["items"][0]["metadata"]["annotations"] = {"config.k8s.io/id": "0"}
+    returned = returned_items(given, wire)
+    wire["items"][0]["metadata"]["annotations"] = {}
+    new = returned_items([], wire)
+
+    assert not isinstance(returned, str)
+    assert not isinstance(new, str)
+    assert returned[0].data == given[0].data
+    assert ("annotations" not in returned[0].data["metadata"]) is emptied
+    assert "annotations" not in new[0].data["metadata"]
+
+
 def test_a_copy_is_new() -> None:
     given = items(ONE)
     wire = resource_list(given, None)
