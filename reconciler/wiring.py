@@ -22,14 +22,17 @@ from reconciler.expressions import Limits, load_parser
 from reconciler.gitio.errors import GitError
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.options import GitOptions
-from reconciler.gitio.source import FolderSource, Source, open_source, resolve_repository
+from reconciler.gitio.packages import UpstreamPackages
+from reconciler.gitio.source import FolderSource, RepositorySource, Source, open_source, resolve_repository
 from reconciler.gitio.url import check_allowed, parse_url
+from reconciler.krm.conflicts import Chosen
 from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.yaml import YamlFile, YamlLimits, parse
 from reconciler.packages.functions.registry import BUILTIN
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
+from reconciler.packages.update import MergeOptions, compat_options
 from reconciler.planning.decide import Render
 from reconciler.planning.destination import Destination
 from reconciler.planning.drafts import Words
@@ -166,6 +169,38 @@ def git_options(settings: Settings) -> GitOptions:
         max_refs_per_push=git.max_refs_per_push,
         max_pushes_per_minute=git.max_pushes_per_minute,
     )
+
+
+@dataclass(frozen=True)
+class PackageParts:
+    """What commands on one package drive: where upstreams come from, how a merge is done, which functions there are."""
+
+    upstreams: UpstreamPackages
+    merge: MergeOptions
+    functions: AllFunctions
+
+
+def build_package_parts(
+    settings: Settings, folder: Path, root: str, policy: str = "", fetching: Callable[[str], None] = lambda url: None
+) -> PackageParts:
+    """Build the parts of a command on the package in `folder`, whose own upstream is `root`, "" for none.
+
+    `policy` goes before the setting merge.conflict_policy; `fetching` is told each address. Raises GitError.
+    """
+    options = git_options(settings)
+    # addresses are as in a config: what came over the network must not name repositories of this machine
+    source = RepositorySource(parse_url(root or ".", str(folder.absolute())))
+
+    def open_mirror(repo: str) -> Mirror:
+        url = resolve_repository(repo, source, options, str(folder.absolute()))
+        fetching(url.text)
+        return Mirror.open(Path(settings.cache).expanduser(), url, options)
+
+    merge = MergeOptions() if settings.merge.profile == "safe" else compat_options()
+    winner: Chosen = "local" if (policy or settings.merge.conflict_policy) == "local" else "upstream"
+    merge = replace(merge, rules=replace(merge.rules, winner=winner))
+    backoff = Backoff(_FIRST_REST_SECONDS, settings.max_backoff_seconds, time.monotonic)
+    return PackageParts(UpstreamPackages(open_mirror), merge, _functions(settings, backoff))
 
 
 def _functions(settings: Settings, backoff: Backoff) -> AllFunctions:

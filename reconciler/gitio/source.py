@@ -50,13 +50,13 @@ def open_source(text: str, base: str = "", options: GitOptions | None = None) ->
     return FolderSource(url)
 
 
-def resolve_repository(text: str, source: Source, options: GitOptions) -> GitUrl:
+def resolve_repository(text: str, source: Source, options: GitOptions, base: str = "") -> GitUrl:
     """Return the address that `spec.git.repo` spells inside `source`; relative ones start at the folder that holds it.
 
-    Raises UrlRefusedError. A configuration that came over the network may name local repositories only where
-    `allowed_urls` lists them: it must not reach into the machine that reads it.
+    With `base` they start there. Raises UrlRefusedError. What came over the network may name local repositories only
+    where `allowed_urls` lists them: it must not reach into the machine that reads it.
     """
-    url = parse_url(text, folder_of(source.url))
+    url = parse_url(text, base or folder_of(source.url))
     check_allowed(url, options.allowed_urls)
     if url.local and not source.url.local and not options.allowed_urls:
         raise UrlRefusedError(f"{url.text!r} is local: a remote configuration must not name it without allowed_urls")
