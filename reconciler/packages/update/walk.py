@@ -91,12 +91,15 @@ def _moved_along(
     for package in packages:
         kptfile = kptfile_in(files, package)
         git = _git(kptfile)
-        if kptfile and git and (git.repo, git.ref) == (root.repo, root.ref) and _is_inside(git, root):
+        if kptfile and git and moves_along(git, root):
             files = _with_kptfile(files, package, with_source(kptfile, ref, strategy))
     return files
 
 
-def _is_inside(git: GitUpstream, root: GitUpstream) -> bool:
+def moves_along(git: GitUpstream, root: GitUpstream) -> bool:
+    """Tell whether a remote subpackage follows the ref that the root follows, from inside the root's folder."""
+    if (git.repo, git.ref) != (root.repo, root.ref):
+        return False
     inner, outer = (normpath(f"/{each.directory.strip('/')}") for each in (git, root))
     return inner == outer or is_below(inner, outer.rstrip("/"))
 
