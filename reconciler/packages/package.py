@@ -6,18 +6,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from posixpath import basename, dirname
-from typing import Any
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING, Any
 
 from reconciler.krm.codes import YAML_SYNTAX
 from reconciler.krm.findings import Finding, Where
+from reconciler.krm.ignores import read_ignores
 from reconciler.krm.yaml import Document, YamlFile
 from reconciler.packages.codes import KPTFILE_MISSING
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.packages.parsing import Unparsable, parse_cached, parse_json_cached
 from reconciler.packages.resource import Described
 from reconciler.snapshot.files import FileTree
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 KRMIGNORE = ".krmignore"
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
@@ -133,8 +135,7 @@ class Package:
         # files come sorted, but "a-b/x" sorts before "a/x": the outermost folder must speak first
         ignores: dict[str, list[tuple[str, GitIgnoreSpec]]] = {}
         for path in sorted((p for p in self.files if basename(p) == KRMIGNORE), key=lambda p: p.count("/")):
-            lines = self.files[path].data.decode("utf-8", "replace").splitlines()
-            ignores.setdefault(self.owner(path), []).append((dirname(path), GitIgnoreSpec.from_lines(lines)))
+            ignores.setdefault(self.owner(path), []).append((dirname(path), read_ignores(self.files[path].data)))
         return ignores
 
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import pathspec
-
 from reconciler.krm import codes as yaml_codes
 from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding, Where, by_name
 from reconciler.krm.identity import ObjectKey, split_api_version
+from reconciler.krm.ignores import read_ignores
 from reconciler.krm.yaml import DEFAULT_LIMITS, Document, Path, YamlError, YamlLimits, parse
 from reconciler.snapshot.codes import DUPLICATE_OBJECT, FILE_UNREADABLE, NAME_MISSING
 from reconciler.snapshot.files import File, FileTree
@@ -174,7 +173,7 @@ def is_config_path(path: str) -> bool:
 
 def _ignored(files: FileTree) -> Any:
     specs = {
-        posixpath.dirname(path): pathspec.GitIgnoreSpec.from_lines(file.data.decode("utf-8", "replace").splitlines())
+        posixpath.dirname(path): read_ignores(file.data)
         for path, file in files.items()
         if posixpath.basename(path) == ".krmignore"
     }

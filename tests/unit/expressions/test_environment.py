@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from reconciler.expressions import (
     evaluate_string,
 )
 
+LOADED = "import sys; from reconciler.expressions import load_parser; {}; sys.exit('lark' in sys.modules)"
 SHAPES = Environment({"spec": {"image": {"tag": None}, "ports": None}, "env": None})
 PORCH = Environment(frozenset({"repoDefault", "packageDefault", "upstream", "repository", "target"}))
 BINDINGS = {
@@ -316,3 +319,10 @@ def test_errors_stay_on_one_line_whatever_they_quote() -> None:
         Environment(frozenset({"x"})).compile("x['a\\nb']").evaluate({"x": {}})
 
     assert caught.value.message == "no such key: a\\nb"
+
+
+@pytest.mark.parametrize(
+    ("command", "loaded"), [pytest.param("load_parser()", 1, id="asked"), pytest.param("0", 0, id="not-asked")]
+)
+def test_the_parser_is_loaded_when_it_is_asked_for(command: str, loaded: int) -> None:
+    assert subprocess.run([sys.executable, "-c", LOADED.format(command)], check=False).returncode == loaded
