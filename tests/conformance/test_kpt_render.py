@@ -169,3 +169,8 @@ def test_case(case: Path) -> None:
             check(case)
     else:
         check(case)
+
+
+@pytest.mark.parametrize("name", CONTAINERS_ONLY)
+def test_what_is_listed_cannot_run(name: str) -> None:
+    assert BUILTIN.find(FunctionSpec(image=name)) is None
