@@ -46,10 +46,34 @@ def write_merged(
     writer.visit((), data, sides, shape)
     edited = local.with_data(data, updated.lending(writer.originals))
     comments, heads = edited.comments(), edited.heads()
+    top = () if _knows_top(edited, (local, origin, updated)) else ((), (_first_step(edited.data),))
     return edited.with_comments(
         {path: comment for path, comment in writer.beside.items() if comments.get(path) != comment},
-        {path: lines for path, lines in writer.above.items() if heads.get(path, ()) != lines},
+        {path: lines for path, lines in writer.above.items() if heads.get(path, ()) != lines and path not in top},
     )
+
+
+def _knows_top(edited: Document, sides: tuple[Document, Document | None, Document]) -> bool:
+    """Tell whether the first entry's comments can be told from the document's own, such as a licence.
+
+    Where another entry is the first now, what stood above the old one has stayed there.
+    """
+    local, origin, updated = sides
+    first, heads, theirs = _first_step(edited.data), edited.heads(), updated.heads()
+    if any(_first_step(side.data) != first for side in (origin, updated) if side is not None):
+        return False
+    is_clean = all(heads.get(path, ()) in ((), theirs.get(path, ())) for path in ((), (first,)))
+    return is_clean or _first_step(local.data) == first
+
+
+class _Taken(NamedTuple):
+    """What of a value is upstream's because it stands in something that is."""
+
+    text: bool = False
+    comments: bool = False
+
+
+_OURS = _Taken()
 
 
 class _Writer:
@@ -67,22 +91,26 @@ class _Writer:
         self.beside: dict[Path, str | None] = {}
         self.above: dict[Path, tuple[str, ...]] = {}
 
-    def visit(self, path: Path, data: Any, sides: _Sides, shape: Shape, *, is_theirs: bool = False) -> None:
-        """Find originals and comments of `data` and all that is in it; `is_theirs` in a list taken from upstream."""
+    def visit(self, path: Path, data: Any, sides: _Sides, shape: Shape, taken: _Taken = _OURS) -> None:
+        """Find the originals and comments of `data` and all that is in it."""
         local, _, updated = sides
         if local is not None:
             if not self.has_comments and same(local.data, data):
                 return
-            self._merge_comments(path, data, sides, is_theirs=is_theirs)
-        elif updated is not None:
+        elif updated is None:
+            return
+        elif not taken.text:
             whole = self._is_whole(data, sides, shape)
             self.originals[path] = Original(updated.path, whole)
-            if whole:
+            if whole and not self.has_comments:
                 return
+            taken = _Taken(text=whole, comments=True)
+        self._merge_comments(path, data, sides, are_theirs=taken.comments)
+        if self._is_their_list(data, sides, shape):
+            taken = taken._replace(comments=True)
         for step, child, child_sides in self._children(data, sides, shape):
             inner = shape.element if isinstance(step, int) else shape.child(step)
-            theirs = is_theirs or self._is_their_list(data, sides, shape)
-            self.visit((*path, step), child, child_sides, inner, is_theirs=theirs)
+            self.visit((*path, step), child, child_sides, inner, taken)
 
     # originals
 
@@ -128,30 +156,36 @@ class _Writer:
         }
 
     def _is_their_list(self, data: Any, sides: _Sides, shape: Shape) -> bool:
-        """Tell whether the list was taken from upstream, with everything in it (kpt.md 7.3)."""
-        return isinstance(data, list) and self._is_theirs(data, sides) and self._is_atomic(sides, shape)
+        """Tell whether kpt takes the list from upstream, with all comments in it (kpt.md 7.3)."""
+        is_list = isinstance(data, list) and not self.rules.merges_comments
+        return is_list and self._is_theirs(data, sides) and self._is_atomic(sides, shape)
 
     # comments
 
-    def _merge_comments(self, path: Path, data: Any, sides: _Sides, *, is_theirs: bool) -> None:
+    def _merge_comments(self, path: Path, data: Any, sides: _Sides, *, are_theirs: bool) -> None:
+        """Decide what stands beside and above a value; all of it is upstream's where `are_theirs`."""
         ours, base, theirs = _looked_up(self.comments, sides, None)
         ours_above, base_above, theirs_above = _looked_up(self.heads, sides, ())
-        is_changed = sides[2] is not None and self.rules.merges_comments
-        self.beside[path] = theirs if is_changed and ours == base else ours
-        self.above[path] = theirs_above if is_changed and ours_above == base_above else ours_above
-        if self.rules.merges_comments:
-            return
-        if is_theirs:
-            self.above[path] = theirs_above
-        # kpt: a comment beside a scalar is part of it (kpt.md 7.5)
-        if is_theirs or (not isinstance(data, dict | list) and self._is_theirs(data, sides)):
-            self.beside[path] = theirs
+        if are_theirs:
+            self.beside[path], self.above[path] = theirs, theirs_above
+        elif self.rules.merges_comments:
+            is_there = sides[2] is not None
+            self.beside[path] = theirs if is_there and ours == base else ours
+            self.above[path] = theirs_above if is_there and ours_above == base_above else ours_above
+        else:
+            # kpt: a comment beside a scalar is part of it (kpt.md 7.5)
+            is_part = not isinstance(data, dict | list) and self._is_theirs(data, sides)
+            self.beside[path], self.above[path] = theirs if is_part else ours, ours_above
 
     def _is_theirs(self, data: Any, sides: _Sides) -> bool:
         _, origin, updated = sides
         if updated is None or not same_text(data, updated.data):
             return False
         return not same_text(updated.data, ABSENT if origin is None else origin.data)
+
+
+def _first_step(data: Any) -> str | int:
+    return next(iter(data), "") if isinstance(data, dict) else 0
 
 
 def _entry(side: _Value | None, name: str) -> _Value | None:

@@ -92,7 +92,7 @@ class Document:
     def heads(self) -> Mapping[Path, tuple[str, ...]]:
         """Return the comments that have lines of their own right above an entry or item, by its path.
 
-        Those above everything, such as a licence, are at path (), with the blank lines between them.
+        Those above everything, such as a licence, are at path (), with the blank lines that set them apart.
         """
         if "#" not in self.text:
             return {}

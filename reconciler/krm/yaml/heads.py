@@ -13,30 +13,32 @@ from reconciler.krm.yaml.nodes import MapNode, Node, SeqNode, is_block
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The comment lines from number `first` up to `end`, above an entry or item that begins at line `end`."""
+    """The comment lines from number `first` up to `end`, above what begins there at `column`."""
 
     first: int
     end: int
     column: int
 
     def lines(self, layout: Layout) -> tuple[str, ...]:
-        """Return the comments; blank lines may stand between those above everything."""
+        """Return the comments; among those above everything there may be blank lines."""
         return tuple(layout.line_text(number).strip() for number in range(self.first, self.end))
 
 
 def find_heads(layout: Layout, root: Node) -> Mapping[Path, Head]:
     """Return where the comments above each entry and item of a block collection stand, or would stand.
 
-    Those above everything, such as a licence, are the document's own, at path ().
+    Those above everything, such as a licence, are the document's own, at path (): up to the last blank line above the
+    first entry, and that line with them.
     """
-    top = layout.line(root.start)
     heads: dict[Path, Head] = {}
-    if layout.begins_line(root.start) and all(_is_comment_or_blank(layout.line_text(number)) for number in range(top)):
-        heads[()] = Head(0, top, 0)
     for path, start in _starts(layout, root, ()):
         line, column = layout.line(start), layout.column(start)
-        if line != top and layout.begins_line(start):
+        if layout.begins_line(start):
             heads[path] = Head(layout.head(line, column), line, column)
+    top = layout.line(root.start)
+    end = min((head.first for head in heads.values()), default=top)
+    if layout.begins_line(root.start) and all(_is_comment_or_blank(layout.line_text(number)) for number in range(end)):
+        heads[()] = Head(0, end, 0)
     return heads
 
 

@@ -46,10 +46,10 @@ def start_of(layout: Layout, place: Place) -> int:
 def lines_above(layout: Layout, root: Node, start: int) -> list[str]:
     """Return the comment lines above an entry or item, and the blank ones above these."""
     line, column = layout.line(start), layout.column(start)
-    if line == layout.line(root.start) or not layout.begins_line(start):
+    if not layout.begins_line(start):
         return []
     first = layout.head(line, column)
-    while first > 0 and not layout.line_text(first - 1).strip():
+    while line != layout.line(root.start) and first > 0 and not layout.line_text(first - 1).strip():
         first -= 1
     return [layout.line_text(number)[column:].rstrip() for number in range(first, line)]
 
