@@ -109,11 +109,13 @@ class _StopRenderError(Exception):
         self.failure = failure
 
 
-def render(files: FileTree, functions: Functions = BUILTIN, profile: Profile = "safe") -> RenderResult:
+def render(
+    files: FileTree, functions: Functions = BUILTIN, profile: Profile = "safe", *, by_hand: bool = False
+) -> RenderResult:
     """Return the package with its pipelines run, subpackages before their parents unless the root asks otherwise.
 
-    A failure leaves the files as they were before (design 10.19); only `compat` keeps what was done so far when the
-    root is annotated `kpt.dev/save-on-render-failure`. Raises InterruptedFunctionError.
+    A failure leaves the files as they were before (design 10.19); only `compat`, and a render by hand, keep what was
+    done so far when the root is annotated `kpt.dev/save-on-render-failure`. Raises InterruptedFunctionError.
     """
     package = Package(files)
     kptfiles, findings = _read_all(package, profile)
@@ -124,8 +126,8 @@ def render(files: FileTree, functions: Functions = BUILTIN, profile: Profile = "
         for path in _order(package.subpackages, breadth_first=kptfiles[""].renders_breadth_first):
             run.package(path)
     except _StopRenderError as stop:
-        saves = profile == "compat" and kptfiles[""].annotations.get(SAVE_ON_RENDER_FAILURE) == "true"
-        done = run.written(prune=False) if saves else files
+        asks = kptfiles[""].annotations.get(SAVE_ON_RENDER_FAILURE) == "true"
+        done = run.written(prune=False) if asks and (by_hand or profile == "compat") else files
         return RenderResult(done, tuple(run.steps), stop.failure, asked=run.asked)
     return RenderResult(run.written(prune=True), tuple(run.steps), asked=run.asked)
 
