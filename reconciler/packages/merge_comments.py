@@ -53,11 +53,9 @@ def with_comments(content: bytes, profile: Profile) -> bytes | Unparsable:
     source = parse_cached(content)
     if isinstance(source, Unparsable):
         return source
-    for index, document in enumerate(source.documents):
-        changed = _with_comment(document, profile)
-        if changed is not document:
-            source = source.replace(index, changed)
-    return source.to_bytes()
+    documents = [_with_comment(document, profile) for document in source.documents]
+    changed = any(new is not old for new, old in zip(documents, source.documents, strict=True))
+    return source.arranged(list(enumerate(documents))).to_bytes() if changed else content
 
 
 def _with_comment(document: Document, profile: Profile) -> Document:

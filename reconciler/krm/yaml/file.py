@@ -61,20 +61,23 @@ class YamlFile:
         gaps = (*self.gaps[:-1], last + added.gaps[0], *added.gaps[1:])
         return _joined(self.documents + added.documents, gaps, newline, bom=self.bom)
 
-    def arranged(self, order: Sequence[int | Document]) -> YamlFile:
-        """Return the file with its documents, by their numbers, and documents from elsewhere in this order.
+    def arranged(self, order: Sequence[tuple[int | None, Document]]) -> YamlFile:
+        """Return the file with these documents in this order, each in place of the one of that number, or new (None).
 
-        Every document of the file must be named once. It brings the text that separates it from the one before; what
-        stands above the first document and below the last stays there.
+        A document brings the text that separated the one it replaces from the one before. What stands above the first
+        document, below the last, and between others that are gone, stays in the file.
         """
-        newline = self._newline()
-        separators = ("", *self.gaps[1:-1])
-        gaps = [separators[entry] if isinstance(entry, int) else "" for entry in order]
-        documents = [
-            self.documents[entry] if isinstance(entry, int) else _with_line_ends(entry, newline) for entry in order
-        ]
-        gaps[:1] = [self.gaps[0] + _without_marker(gap, last=True) for gap in gaps[:1]]
-        return _joined(tuple(documents), (*gaps, self.gaps[-1]), newline, bom=self.bom)
+        newline, kept = self._newline(), {number for number, _ in order}
+        separators, loose = [""], ""
+        for number, gap in enumerate(self.gaps[1:-1], 1):
+            separators.append(loose + gap)
+            loose = "" if number in kept else loose + _without_marker(gap, last=True)
+        gaps = ["" if number is None else separators[number] for number, _ in order]
+        gaps[:1] = [_ended_gap(self.gaps[0], newline) + _without_marker(gap, last=False) for gap in gaps[:1]]
+        last = self.gaps[-1] if self.documents else ""
+        end = loose + last if order else self.gaps[0] + loose + last
+        documents = (_with_line_ends(document, newline) if number is None else document for number, document in order)
+        return _joined(tuple(documents), (*gaps, end), newline, bom=self.bom)
 
     def _newline(self) -> str:
         first = next(filter(None, map(BREAK.search, self._texts())), None)

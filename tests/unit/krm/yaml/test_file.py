@@ -140,16 +140,23 @@ def test_replace(text: str, index: int, data: object, expected: str) -> None:
             "a: 1\r\n---\r\nb: 2\r\n", ["n:\n- 1\n", 0, 1], "n:\r\n- 1\r\n---\r\na: 1\r\n---\r\nb: 2\r\n", id="crlf"
         ),
         pytest.param("a: 1\n--- {b: 2}\n", [1, 0], "--- {b: 2}\n---\na: 1\n", id="separator-with-content"),
+        pytest.param(THREE, [2], "# licence\n---\n# between\n---\nc: 3", id="comments-of-what-is-gone-stay"),
+        pytest.param(THREE, [0], "# licence\n---\na: 1\n---\n# between\n", id="comments-at-the-end-stay"),
+        pytest.param("# licence", ["b: 2\n", "c: 3"], "# licence\nb: 2\n---\nc: 3", id="into-nothing-but-comments"),
+        pytest.param(THREE, [], "# licence\n---\n---\n# between\n", id="nothing-but-comments"),
         pytest.param("a: 1\n---\nb: 2\n---\n", [1, 0], "b: 2\n---\na: 1\n---\n", id="separator-at-the-end-stays"),
     ],
 )
 def test_arranged(text: str, order: list[int | str], expected: str) -> None:
-    entries = [entry if isinstance(entry, int) else parse(entry).documents[0] for entry in order]
+    before = parse(text)
+    own = [(entry, before.documents[entry]) for entry in order if isinstance(entry, int)]
+    new = [(None, parse(entry).documents[0]) for entry in order if isinstance(entry, str)]
 
-    file = parse(text).arranged(entries)
+    file = before.arranged([own.pop(0) if isinstance(entry, int) else new.pop(0) for entry in order])
 
     assert file.to_bytes().decode() == expected
-    assert [(d.data, d.line) for d in parse(expected).documents] == [(d.data, d.line) for d in file.documents]
+    again = parse(expected)
+    assert [(d.data, d.line_of(())) for d in again.documents] == [(d.data, d.line_of(())) for d in file.documents]
 
 
 def test_replacing_moves_the_lines_below() -> None:
