@@ -8,14 +8,14 @@ from functools import cached_property
 from typing import TypeAlias
 
 from reconciler.krm.codes import YAML_SYNTAX
-from reconciler.krm.conflicts import ABSENT, Conflict
+from reconciler.krm.conflicts import ABSENT, Chosen, Conflict
 from reconciler.krm.findings import Code, Finding, Where, softened
 from reconciler.krm.merge3 import MergeError, merge3
 from reconciler.krm.schema import Shapes
 from reconciler.krm.shapes import Shape
 from reconciler.krm.yaml import Document, YamlError
 from reconciler.packages.codes import DUPLICATE_RESOURCE
-from reconciler.packages.merge_comments import with_comments
+from reconciler.packages.merge_comments import MERGE_COMMENT, with_comments
 from reconciler.packages.parsing import Unparsable, parse_cached
 from reconciler.packages.update.difference import is_same_resource
 from reconciler.packages.update.matching import Entry, Group, Key, duplicates, follow_key, match
@@ -54,7 +54,9 @@ def _settled_with_comments(
     origin: File | None, updated: File | None, local: File | None, options: MergeOptions
 ) -> tuple[File | None] | None:
     """Return upstream's file with merge comments, if those are all that was changed locally."""
-    if local is None or origin is None or _commented(origin, options) != local:
+    if local is None or origin is None or MERGE_COMMENT.encode() not in local.data:
+        return None
+    if _commented(origin, options) != local:
         return None
     return (_commented(updated, options) if updated else None,)
 
@@ -118,14 +120,8 @@ class _Reading:
         return {path: fault for path, fault in found if fault}
 
     def _fault(self, path: str) -> Fault | None:
-        for side in self.sides:
-            parsed = parse_cached(side[path].data) if path in side else None
-            if isinstance(parsed, Unparsable):
-                return YAML_SYNTAX, f"the file must be YAML: {parsed.message}", parsed.line
-            for first, second in duplicates(_entries(path, side[path].data) if parsed else ()):
-                text = f"a file must hold a resource once, but {first.key} stands in lines {first.document.line} and "
-                return DUPLICATE_RESOURCE, f"{text}{second.document.line}", second.document.line
-        return None
+        faults = (_fault(path, side[path].data) for side in self.sides if path in side)
+        return next((fault for fault in faults if fault), None)
 
     @cached_property
     def merged_paths(self) -> tuple[str, ...]:
@@ -155,9 +151,28 @@ class _Reading:
     def _broken(self, path: str, code: Code, message: str, line: int) -> Updated:
         if not self.options.isolate_broken:
             return only(path, self.sides.local.get(path)).noting((), [code.finding(message, Where(path, line))])
-        taken = merge_whole_file(self.sides, path, self.options.rules.winner, "D17")
+        taken = merge_whole_file(self.sides, path, self._winner(path), "D17")
         text = f"{message}; it was taken whole" if taken.conflicts else message
         return taken.noting((), [softened(code.finding(text, Where(path, line)))])
+
+    def _winner(self, path: str) -> Chosen:
+        """Return whose file is taken: a good one does not make way for a broken one."""
+        updated, local = (
+            _fault(path, side[path].data) if path in side else None for side in (self.sides.updated, self.sides.local)
+        )
+        return self.options.rules.winner if (updated is None) == (local is None) else "local" if updated else "upstream"
+
+
+def _fault(path: str, content: bytes) -> Fault | None:
+    """Return why the resources of a file cannot be merged."""
+    parsed = parse_cached(content)
+    if isinstance(parsed, Unparsable):
+        return YAML_SYNTAX, f"the file must be YAML: {parsed.message}", parsed.line
+    for first, second in duplicates(_entries(path, content)):
+        lines = f"{first.document.line} and {second.document.line}"
+        text = f"a file must hold a resource once, but {first.key} stands in lines {lines}"
+        return DUPLICATE_RESOURCE, text, second.document.line
+    return None
 
 
 def _merged(reading: _Reading) -> Updated:

@@ -59,14 +59,15 @@ def merge_package_kptfile(
 ) -> Updated:
     """Return the Kptfile of a package after the update, where one remains.
 
-    A Kptfile that upstream took away is only removed where nothing in it was changed, and never from the root.
+    A Kptfile that upstream took away is only removed where nothing in it was changed, and never from the root. In
+    `compat` it always stays, and upstream's part of it goes.
     """
     path = join(package, KPTFILE)
     origin, updated, local = (side.get(path) for side in sides)
     if local is None:
         return _kptfile_gone_here(path, origin, updated, options)
-    if updated is None:
-        return only(path, local) if is_root or options.profile == "compat" else _kptfile_gone(path, origin, local)
+    if updated is None and options.profile == "safe":
+        return only(path, local) if is_root else _kptfile_gone(path, origin, local)
     if options.keep_untouched and origin == updated:
         return only(path, local)
     return _merge_kptfiles(sides, path, options, is_root=is_root, take_upstream=take_upstream)

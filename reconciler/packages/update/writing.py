@@ -37,8 +37,9 @@ def write_file(sides: Sides, path: str, resources: Sequence[Placed], options: Me
     mode = merged_mode(*(side.get(path) for side in sides))
     base = parse_cached((sides.local.get(path) or sides.updated[path]).data)
     assert isinstance(base, YamlFile)
-    documents = [here[id(group)] for group in ordered]
-    return File(_written(base, [(_slot(each, path, sides), each.document) for each in documents]), mode)
+    placed = (here[id(group)] for group in ordered)
+    documents = [(_slot(each, path, sides), each.document) for each in placed]
+    return File((base if _is_untouched(base, documents) else base.arranged(documents)).to_bytes(), mode)
 
 
 def _slot(placed: Placed, path: str, sides: Sides) -> int | None:
@@ -47,21 +48,7 @@ def _slot(placed: Placed, path: str, sides: Sides) -> int | None:
     return entry.index if entry and entry.path == path else None
 
 
-def _written(base: YamlFile, documents: Sequence[tuple[int | None, Document]]) -> bytes:
-    kept = {slot: document for slot, document in documents if slot is not None}
-    file = base
-    for index in reversed(range(len(base.documents))):
-        file = file.replace(index, kept[index]) if index in kept else file.remove(index)
-    places = {slot: place for place, slot in enumerate(sorted(kept))}
-    order = [document if slot is None else places[slot] for slot, document in documents]
-    return _ordered(file, order).to_bytes()
-
-
-def _ordered(file: YamlFile, order: Sequence[int | Document]) -> YamlFile:
-    at_home = len(file.documents)
-    if order[:at_home] != list(range(at_home)):
-        return file.arranged(order)
-    for document in order[at_home:]:
-        assert isinstance(document, Document)
-        file = file.append(document.text)
-    return file
+def _is_untouched(base: YamlFile, documents: Sequence[tuple[int | None, Document]]) -> bool:
+    return len(documents) == len(base.documents) and all(
+        slot == index and document is base.documents[index] for index, (slot, document) in enumerate(documents)
+    )

@@ -122,3 +122,11 @@ def test_paths_with_git_in_their_name_stay_in_compat(path: str) -> None:
     result = run(sides, compat_options())
 
     assert texts(result.files)[path] == "1"
+
+
+def test_a_kptfile_that_upstream_took_away_stays_without_upstreams_part_in_compat() -> None:
+    kptfile = sub("s") + "info:\n  site: x\n"
+    sides = [package({"s/Kptfile": kptfile, "s/r.yaml": A}), package({"s/r.yaml": A}), package({"s/Kptfile": kptfile})]
+    result = run(sides, compat_options())
+
+    assert texts(result.files)["s/Kptfile"] == sub("s") + "info: {}\n"

@@ -88,6 +88,8 @@ def test_a_resource_file(origin: str, updated: str, local: str, expected: str) -
         pytest.param(A, thing("a", "2"), "", SAFE, "", ("resource", "local", "deleted-locally"), id="gone-here"),
         pytest.param("a: [", "a: [1", "a: [2", SAFE, "a: [1", ("file", "upstream", "D17"), id="broken"),
         pytest.param("a: [", "a: [1", "a: [2", LOCAL_WINS, "a: [2", ("file", "local", "D17"), id="broken-local"),
+        pytest.param(A, "a: [", B, SAFE, B, ("file", "local", "D17"), id="broken-upstream"),
+        pytest.param(A, B, "a: [", LOCAL_WINS, B, ("file", "upstream", "D17"), id="broken-here"),
         pytest.param("# a\n", "# b\n", "# c\n", SAFE, "# b\n", ("file", "upstream", "D17"), id="only-comments"),
         pytest.param(
             f"{A}---\n{A}", A, f"{A}---\n{A}---\n{B}", SAFE, A, ("file", "upstream", "D17"), id="a-resource-twice"

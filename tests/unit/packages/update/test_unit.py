@@ -101,7 +101,7 @@ def test_a_strategy(strategy: Strategy, expected: Files) -> None:
 
 def test_fast_forward_takes_upstream_where_only_tools_wrote() -> None:
     origin = package({"r.yaml": A, **OLD})
-    local, _ = clone(origin, "site", LOCK)
+    local, _ = clone(origin, "site", LOCK, origin)
     result = update(origin, package({"r.yaml": B, **NEW}), local, "fast-forward", SAFE, LOCK)
 
     assert texts(result.files)["r.yaml"] == B.replace("metadata:", "metadata: # kpt-merge: /b")
