@@ -50,6 +50,29 @@ def test_tag_overrules_the_image(tag: str, version: tuple[int, int, int]) -> Non
 
 
 @pytest.mark.parametrize(
+    ("image", "name", "warns"),
+    [
+        pytest.param("gcr.io/kpt-fn/set-image:v0.1.2", "set_image", False, id="set-image"),
+        pytest.param("gcr.io/kpt-fn/create-setters:v0.1.0", "create_setters", False, id="create-setters"),
+        pytest.param("gcr.io/kpt-fn/list-setters:v0.1", "list_setters", False, id="list-setters"),
+        pytest.param("gcr.io/kpt-fn/upsert-resource:v0.2.1", "upsert_resource", False, id="upsert-resource"),
+        pytest.param("gcr.io/kpt-fn/upsert-resource:v0.1.0", "upsert_resource", True, id="upsert-without-lists"),
+        pytest.param(
+            "gcr.io/kpt-fn/ensure-name-substring:v0.1.1", "ensure_name_substring", False, id="ensure-name-substring"
+        ),
+        pytest.param("gcr.io/kpt-fn-contrib/delete-annotations:v0.1", "delete_annotations", False, id="contrib"),
+        pytest.param("gcr.io/kpt-fn/set-project-id:v0.2.1", "set_project_id", False, id="set-project-id"),
+        pytest.param("gcr.io/kpt-fn/set-image:v0.3.0", "set_image", True, id="a-release-to-come"),
+    ],
+)
+def test_functions_by_image(image: str, name: str, warns: bool) -> None:
+    found = BUILTIN.find(FunctionSpec(image=image))
+
+    assert found is not None
+    assert (getattr(found.function, "__name__", ""), bool(found.warning)) == (name, warns)
+
+
+@pytest.mark.parametrize(
     "spec",
     [
         pytest.param(FunctionSpec(image="docker.io/nephio/nad-fn:v1"), id="unknown-image"),

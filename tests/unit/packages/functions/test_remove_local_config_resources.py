@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.packages.functions.function import FunctionContext
 from reconciler.packages.functions.remove_local_config_resources import remove_local_config_resources
-from tests.unit.packages.builders import messages, run
+from reconciler.packages.kptfile import Profile
+from tests.unit.packages.builders import KPTFILE, items, messages, run
 
 NOTHING = ("warning", "Found no resources to prune with the local config annotation")
 GONE = [("info", "Number of resources pruned: 1"), ("info", "Resource name: [a]")]
@@ -27,3 +29,14 @@ def test_remove_local_config_resources(value: str, expected: list[tuple[str, str
 
     assert messages(output) == expected
     assert len(output.items) == (1 if expected == GONE else 2)
+
+
+@pytest.mark.parametrize(
+    ("profile", "kept"),
+    [pytest.param("safe", 1, id="safe-keeps-it"), pytest.param("compat", 0, id="upstream-drops-it")],
+)
+def test_a_kptfile(profile: Profile, kept: int) -> None:
+    text = f"{KPTFILE}  annotations:\n    config.kubernetes.io/local-config: 'true'\n"
+    output = remove_local_config_resources(items(text, "Kptfile"), None, FunctionContext(profile))
+
+    assert len(output.items) == kept
