@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
 import sys
@@ -12,6 +11,7 @@ import click
 
 from reconciler import __version__
 from reconciler.cli.exits import CANNOT_RUN, OUR_BUG, CannotRunError
+from reconciler.cli.lazy import LazyGroup
 
 COMMANDS = {
     "demo": "Build a small world, run the main job on it, show what came out.",
@@ -21,28 +21,16 @@ COMMANDS = {
     "render": "Write what the draft branches would hold to a folder.",
     "validate": "List every finding in the config.",
     "status": "Show what stands: the status branch in a few lines.",
+    "pkg": "Get, update, render or compare one package by hand.",
 }
 
 
-class _Commands(click.Group):
-    """Commands that are imported when they are called: `--help` stays fast."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        command = importlib.import_module(f"reconciler.cli.{cmd_name}").command
-        assert isinstance(command, click.Command)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
-
-
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    table=COMMANDS,
+    prefix="reconciler.cli.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="reconciler")
 def commands() -> None:
     """Compute every cluster's package variants as drafts on its branch; Git is the only database."""

@@ -29,10 +29,15 @@ def read_package(folder: Path) -> FileTree:
     return content.files
 
 
-def write_new_package(folder: Path, files: FileTree) -> None:
-    """Write a package to a folder that is absent or empty; after a failure it is again as it was. Raises GitError."""
+def check_new_folder(folder: Path) -> None:
+    """Raise PathRefusedError unless a new package may be written to the folder: it is absent or empty."""
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
         raise PathRefusedError(f"{folder} must be absent or an empty folder")
+
+
+def write_new_package(folder: Path, files: FileTree) -> None:
+    """Write a package to a folder that is absent or empty; after a failure it is again as it was. Raises GitError."""
+    check_new_folder(folder)
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     try:

@@ -24,7 +24,7 @@ _ID = re.compile(r"[0-9a-f]{40}")
 class UpstreamPackages:
     """Brings packages from repositories by their addresses. Use it as a context manager: it ends reading processes.
 
-    `skipped` are the links and submodules of what was fetched, as `repository/path`; they are never copied.
+    `skipped` are the links and submodules in what was fetched, by their paths there; they are never copied.
     """
 
     def __init__(self, open_mirror: Callable[[str], Mirror]) -> None:
@@ -76,7 +76,7 @@ class UpstreamPackages:
             if mode in {FILE, EXECUTABLE}:
                 found[_checked(path, mirror)] = mode, blob
             else:
-                self.skipped[f"{mirror.url}/{path}"] = None
+                self.skipped[path] = None
         contents = reader.blobs(blob for _, blob in found.values())
         return FileTree({path: File(contents[blob], mode == EXECUTABLE) for path, (mode, blob) in found.items()})
 

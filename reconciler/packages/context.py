@@ -21,7 +21,15 @@ def ensure_context(files: FileTree, name: str, package_path: str) -> tuple[FileT
 
     A file of that name which holds no package context is an error, and the files come back as they were.
     """
-    keys = {"name": name, "package-path": package_path}
+    return _ensure(files, {"name": name, "package-path": package_path})
+
+
+def ensure_name(files: FileTree, name: str) -> tuple[FileTree, tuple[Finding, ...]]:
+    """Return the files with a package context that says `name`, as `ensure_context` does; nobody knows a path."""
+    return _ensure(files, {"name": name})
+
+
+def _ensure(files: FileTree, keys: Mapping[str, str]) -> tuple[FileTree, tuple[Finding, ...]]:
     if CONTEXT_FILE not in files:
         return files.with_files({CONTEXT_FILE: emit(context_data(keys)).encode()}), ()
     found = _find(files)

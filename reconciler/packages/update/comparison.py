@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reconciler.krm.findings import Finding, Where
 from reconciler.packages.codes import UPSTREAM_MISSING
@@ -64,7 +64,10 @@ def _fetched(kptfile: Kptfile, root: Kptfile, fetch: Fetch, ref: str) -> Fetched
         return fetch.fetch(git.repo, git.directory, git.ref)
     if git and followed and ref and (own or moves_along(git, followed)):
         return fetch.fetch(git.repo, git.directory, ref)
-    return fetch.fetch(lock.repo, lock.directory, lock.commit) if lock and not (own and ref) else None
+    if lock is None or (own and ref):
+        return None
+    # a commit tells people little: the ref that it came by is shown beside it
+    return replace(fetch.fetch(lock.repo, lock.directory, lock.commit), ref=lock.ref)
 
 
 def _git(kptfile: Kptfile) -> GitUpstream | None:
