@@ -71,7 +71,7 @@ class Borrowed:
             _, place = node_at(self.root, path)
         except KeyError:
             return None
-        return standing_lines(self.layout, self.root, place) if place else None
+        return standing_lines(self.layout, place) if place else None
 
     def _entry_anew(self, original: Original, path: Path, name: str, value: Any, style: Style) -> list[str]:
         dress = self._dress(original.path)
@@ -98,7 +98,7 @@ class Borrowed:
             return _Dress()
         key = key_of(place)
         return _Dress(
-            lines_above(self.layout, self.root, start_of(self.layout, place)),
+            lines_above(self.layout, start_of(self.layout, place)),
             one_line(self.layout, key) if key is not None else "",
             self.comments.get(path, "") if is_block(node) else "",
             node.style if isinstance(node, ScalarNode) else "",

@@ -69,7 +69,7 @@ class _Editor:
         self.json = is_json(root)
         self.root = root
         self.splices = Splices(layout.text)
-        self.rows = Rows(layout, self.splices, root)
+        self.rows = Rows(layout, self.splices)
         self.flow = FlowItems(layout, self.splices)
         # what the anchored nodes that stay will mean, by their id: aliases follow only if that is what they should mean
         self.now: dict[int, Any] = {}
@@ -332,7 +332,7 @@ class _Editor:
 
     def _item_lines(self, node: SeqNode, moved: dict[str, int], path: Path, value: Any) -> list[str]:
         index = moved.get(fingerprint(value)) if moved else None
-        lines = None if index is None else standing_lines(self.layout, self.root, (node, index))
+        lines = None if index is None else standing_lines(self.layout, (node, index))
         return lines or self.borrowed.item_lines(path, value, self.style)
 
 

@@ -65,10 +65,18 @@ class Layout:
         return len(text) - len(stripped) if stripped.startswith("#") else -1
 
     def head(self, number: int, column: int) -> int:
-        """Return the first of the comment lines that stand right above line `number`, at `column`."""
-        while number > 0 and self.comment_column(number - 1) == column:
-            number -= 1
-        return number
+        """Return the first of the comment lines that stand right above line `number`, at `column`.
+
+        Comments above which there is nothing, such as a licence, are the document's and nobody's head.
+        """
+        first = number
+        while first > 0 and self.comment_column(first - 1) == column:
+            first -= 1
+        return first if self.starts[first] > self._first_character else number
+
+    @cached_property
+    def _first_character(self) -> int:
+        return len(self.text) - len(self.text.lstrip())
 
     def feet(self, number: int, column: int) -> int:
         """Return the last of the comment lines that stand right below line `number`, deeper than `column`."""

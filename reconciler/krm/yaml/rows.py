@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from reconciler.krm.yaml.emit import indented
 from reconciler.krm.yaml.layout import Layout
-from reconciler.krm.yaml.nodes import Node
 from reconciler.krm.yaml.splices import Splices
 
 # from the first character of an entry's key or an item's dash to the end of its value
@@ -20,9 +19,8 @@ class Rows:
     deeper are its feet. Comments above everything, such as a licence, are the document's.
     """
 
-    def __init__(self, layout: Layout, splices: Splices, root: Node) -> None:
+    def __init__(self, layout: Layout, splices: Splices) -> None:
         self.layout = layout
-        self.first = layout.line(root.start)
         self.splices = splices
         # the first line of the text that is not taken out, as far as we know
         self.top = 0
@@ -52,7 +50,7 @@ class Rows:
         self.splices.add(start, line_end, "")
 
     def _remove_lines(self, span: Span, column: int) -> None:
-        first = self._head(self.layout.line(span[0]), column)
+        first = self.layout.head(self.layout.line(span[0]), column)
         last = self.layout.feet(self.layout.line(span[1]), column)
         starts, ends = self.layout.starts, self.layout.ends
         if first > self.top:
@@ -70,12 +68,9 @@ class Rows:
     def insert_before(self, start: int, lines: Sequence[str], column: int) -> None:
         """Put the lines above the entry that begins at `start`, and above its head."""
         if self.layout.begins_line(start):
-            offset = self.layout.starts[self._head(self.layout.line(start), column)]
+            offset = self.layout.starts[self.layout.head(self.layout.line(start), column)]
             self.splices.add(offset, offset, "".join(line + self.layout.newline for line in indented(lines, column)))
         else:
             # it shares the line of its parent's dash, and gives way
             text = self.below(lines, column).lstrip("\r\n ") + self.layout.newline + " " * column
             self.splices.add(start, start, text)
-
-    def _head(self, line: int, column: int) -> int:
-        return line if line == self.first else self.layout.head(line, column)

@@ -10,7 +10,7 @@ from reconciler.krm.yaml.nodes import AliasNode, MapNode, Node, ScalarNode, SeqN
 Place = tuple[Node, int]
 
 
-def standing_lines(layout: Layout, root: Node, place: Place) -> list[str] | None:
+def standing_lines(layout: Layout, place: Place) -> list[str] | None:
     """Return the lines from the comments above to those below, beginning in column 0; None if they cannot be moved.
 
     They cannot if they need an anchor from elsewhere, or were not indented to begin with.
@@ -24,7 +24,7 @@ def standing_lines(layout: Layout, root: Node, place: Place) -> list[str] | None
         return _from_flow(layout, key, node)
     start = start_of(layout, place)
     lines = _lines(layout, start, node)
-    return lines and [*lines_above(layout, root, start), *lines]
+    return lines and [*lines_above(layout, start), *lines]
 
 
 def key_of(place: Place) -> Node | None:
@@ -43,13 +43,13 @@ def start_of(layout: Layout, place: Place) -> int:
     return parent.start if after is None else after - 1
 
 
-def lines_above(layout: Layout, root: Node, start: int) -> list[str]:
+def lines_above(layout: Layout, start: int) -> list[str]:
     """Return the comment lines above an entry or item, and the blank ones above these."""
     line, column = layout.line(start), layout.column(start)
     if not layout.begins_line(start):
         return []
     first = layout.head(line, column)
-    while line != layout.line(root.start) and first > 0 and not layout.line_text(first - 1).strip():
+    while first > 0 and not layout.line_text(first - 1).strip():
         first -= 1
     return [layout.line_text(number)[column:].rstrip() for number in range(first, line)]
 
