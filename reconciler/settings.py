@@ -132,6 +132,27 @@ class MergeSettings(_Group):
 
     profile: Literal["safe", "compat"] = "safe"
     conflict_policy: Literal["upstream", "local", "block"] = "upstream"
+    deviations: dict[str, bool] = {}
+    list_keys: dict[str, dict[str, list[str] | None]] = {}
+
+    @field_validator("deviations")
+    @classmethod
+    def _known(cls, value: dict[str, bool]) -> dict[str, bool]:
+        # the engine is loaded for those who ask for it only
+        from reconciler.packages.update.deviations import DEVIATIONS
+
+        if unknown := [number for number in value if number not in DEVIATIONS]:
+            raise ValueError(f"must name deviations by their numbers, {', '.join(DEVIATIONS)}, not {unknown[0]}")
+        return value
+
+    @field_validator("list_keys")
+    @classmethod
+    def _keys(cls, value: dict[str, Any]) -> dict[str, Any]:
+        from reconciler.krm.schema import read_key_table
+
+        if problems := read_key_table(value)[1]:
+            raise ValueError("; ".join(problems))
+        return value
 
 
 class FunctionSettings(_Group):

@@ -29,10 +29,12 @@ from reconciler.krm.conflicts import Chosen
 from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
+from reconciler.krm.schema import read_key_table
 from reconciler.krm.yaml import YamlFile, YamlLimits, parse
 from reconciler.packages.functions.registry import BUILTIN
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
-from reconciler.packages.update import MergeOptions, compat_options
+from reconciler.packages.update import MergeOptions
+from reconciler.packages.update.deviations import options_of
 from reconciler.planning.decide import Render
 from reconciler.planning.destination import Destination
 from reconciler.planning.drafts import Words
@@ -196,7 +198,7 @@ def build_package_parts(
         fetching(url.text)
         return Mirror.open(Path(settings.cache).expanduser(), url, options)
 
-    merge = MergeOptions() if settings.merge.profile == "safe" else compat_options()
+    merge = _merging(settings)
     winner: Chosen = "local" if (policy or settings.merge.conflict_policy) == "local" else "upstream"
     merge = replace(merge, rules=replace(merge.rules, winner=winner))
     backoff = Backoff(_FIRST_REST_SECONDS, settings.max_backoff_seconds, time.monotonic)
@@ -216,8 +218,15 @@ def _engine_fact(settings: Settings) -> str:
     """Return what changes when rendering may: our version, how packages are merged, and which functions are let run."""
     listed = [*settings.functions.exec, *settings.functions.containers]
     lets_run = f" functions {digest([listed, settings.functions.image_prefix])}" if listed else ""
-    winner = "" if settings.merge.conflict_policy == "upstream" else f" {settings.merge.conflict_policy}"
-    return f"{__version__} {settings.merge.profile}{winner}{lets_run}"
+    merging = settings.merge.model_dump(exclude_defaults=True, exclude={"profile"})
+    merges = f" merge {digest(merging)}" if merging else ""
+    return f"{__version__} {settings.merge.profile}{merges}{lets_run}"
+
+
+def _merging(settings: Settings) -> MergeOptions:
+    options = options_of(settings.merge.profile, settings.merge.deviations)
+    table, _ = read_key_table(settings.merge.list_keys)
+    return replace(options, shapes=options.shapes.with_table(table)) if table else options
 
 
 class _Builder:
@@ -238,7 +247,9 @@ class _Builder:
             documents=settings.limits.yaml_documents,
         )
         self._functions = functions
-        self._engine = Engine(settings.merge.profile, settings.merge.conflict_policy, self._functions)
+        self._engine = Engine(
+            settings.merge.profile, settings.merge.conflict_policy, self._functions, _merging(settings)
+        )
 
     def config(self) -> ConfigSource:
         directory = self._settings.config.directory

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from reconciler.krm.conditions import Condition, upsert
 from reconciler.krm.conflicts import Conflict
@@ -15,7 +15,7 @@ from reconciler.packages.functions.registry import BUILTIN
 from reconciler.packages.kptfile import KPTFILE, Kptfile, Profile, read_kptfile
 from reconciler.packages.pipeline import Functions, RenderFailure, RenderResult
 from reconciler.packages.pipeline import render as run_pipeline
-from reconciler.packages.update import MergeOptions, compat_options
+from reconciler.packages.update import MergeOptions
 from reconciler.planning.codes import (
     FUNCTION_UNAVAILABLE,
     MERGE_CONFLICT,
@@ -39,11 +39,13 @@ class Engine:
     """How packages are rendered: by our habits (`safe`) or kpt's (`compat`), and by which functions.
 
     `conflict_policy` says who wins where both sides changed the same; a variant's own `conflictPolicy` goes before it.
+    `merging` is the profile's, with switches of its own.
     """
 
     profile: Profile
     conflict_policy: ConflictPolicy = "upstream"
     functions: Functions = BUILTIN
+    merging: MergeOptions = field(default_factory=MergeOptions)
 
 
 def render(variant: Variant, made: Ingredients, catalog: Catalog, engine: Engine) -> Rendered:
@@ -98,7 +100,7 @@ def _rendered(
 
 
 def _merge_options(made: Ingredients, engine: Engine, policy: ConflictPolicy, view: View) -> MergeOptions:
-    options = MergeOptions() if engine.profile == "safe" else compat_options()
+    options = engine.merging
     rules = replace(options.rules, winner="local" if policy == "local" else "upstream")
     # a merge may depend on any of them, so that a new one is a reason to merge again
     known = view.of_kind(CRD_GROUP, CRD_KIND) if made.needs_merge else ()

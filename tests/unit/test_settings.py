@@ -18,6 +18,7 @@ from reconciler.settings import Settings, SettingsError, load_settings, schema_t
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 EVERY_SETTING = CONFIG / "reconciler.yaml"
 SCHEMA = CONFIG / "schema.json"
+MERGE_KEYS = "conflict_policy, deviations, list_keys, profile"
 AUTHOR = '"reconciler <reconciler@localhost>"'
 TOP = (
     "cache, config, drafts, fleet, functions, git, guards, limits, log, max_backoff_seconds, merge, "
@@ -115,7 +116,7 @@ def test_the_environment_overrides_the_file(
         ),
         pytest.param(
             "merge:\n- x\n",
-            ["1: merge: must be a mapping of settings (conflict_policy, profile), not ['x']"],
+            [f"1: merge: must be a mapping of settings ({MERGE_KEYS}), not ['x']"],
             id="no-group",
         ),
         pytest.param("cache: 1\n", ["1: cache: must be a valid string, not 1"], id="no-text"),
@@ -245,7 +246,7 @@ def test_state_refs_are_listed_by_what_they_start_with(tmp_path: Path, state_ref
         ),
         pytest.param(
             {"RECONCILER_MERGE__STYLE": "x"},
-            "RECONCILER_MERGE__STYLE: merge.style: unknown setting; allowed here: conflict_policy, profile",
+            f"RECONCILER_MERGE__STYLE: merge.style: unknown setting; allowed here: {MERGE_KEYS}",
             id="unknown",
         ),
         pytest.param(
@@ -255,7 +256,7 @@ def test_state_refs_are_listed_by_what_they_start_with(tmp_path: Path, state_ref
         ),
         pytest.param(
             {"RECONCILER_MERGE": "safe"},
-            "RECONCILER_MERGE: merge: must be a mapping of settings (conflict_policy, profile), not 'safe'",
+            f"RECONCILER_MERGE: merge: must be a mapping of settings ({MERGE_KEYS}), not 'safe'",
             id="a-group",
         ),
         pytest.param(

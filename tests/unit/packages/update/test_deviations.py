@@ -1,0 +1,31 @@
+"""Deviations by number: every switch has one, and a number turns just its switch."""
+
+from dataclasses import fields, replace
+
+import pytest
+
+from reconciler.krm.merge3 import COMPAT, SAFE
+from reconciler.packages.update import MergeOptions, compat_options
+from reconciler.packages.update.deviations import DEVIATIONS, options_of
+
+
+def switches(options: MergeOptions) -> dict[str, object]:
+    found = {one.name: getattr(options, one.name) for one in fields(options) if one.name not in ("rules", "shapes")}
+    return {**found, **{one.name: getattr(options.rules, one.name) for one in fields(options.rules)}}
+
+
+@pytest.mark.parametrize("number", DEVIATIONS)
+def test_a_number_turns_one_switch(number: str) -> None:
+    before, after = switches(MergeOptions()), switches(options_of("safe", {number: False}))
+
+    assert [name for name in before if before[name] != after[name]] != []
+    assert sum(before[name] != after[name] for name in before) == 1
+
+
+def test_a_profile_is_its_deviations() -> None:
+    assert options_of("safe", {}).rules == SAFE
+    assert options_of("compat", {}).rules == COMPAT
+    off = options_of("safe", dict.fromkeys(DEVIATIONS, False))
+    whole = switches(replace(compat_options(), profile="safe"))
+    # whether remote subpackages are updated along is no deviation with a number
+    assert {name for name, on in switches(off).items() if on != whole[name]} <= {"vendored"}
