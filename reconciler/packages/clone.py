@@ -25,20 +25,21 @@ class UpstreamAt:
 
 
 def clone(
-    source: FileTree, name: str, lock: UpstreamAt, base: FileTree, profile: Profile = "safe"
+    source: FileTree, name: str, lock: UpstreamAt, profile: Profile = "safe", base: FileTree | None = None
 ) -> tuple[FileTree, tuple[Finding, ...]]:
     """Return the files of the package `name` that stands at `lock`, and findings.
 
-    `base` is the upstream as it came, `source` the same with people's edits. The Kptfile gets its name, upstream and
-    upstreamLock, resources their merge comments; nothing else changes. A Kptfile that cannot be read is an error, and
-    the files come back as they were.
+    `base` is the upstream as it came where `source` is that with people's edits in it. The Kptfile gets its name,
+    upstream and upstreamLock, resources their merge comments; nothing else changes. A Kptfile that cannot be read is
+    an error, and the files come back as they were.
     """
     kptfile = Package(source).kptfile if KPTFILE in source else new_kptfile(name)
     if not isinstance(kptfile, Kptfile):
         return source, kptfile
     # what the upstream package itself once followed is not ours, its strategy included; what people wrote there is
-    own = kptfile if upstream_of(source) != upstream_of(base) else kptfile.without_upstream()
-    followed = own.with_name(name).with_upstream(lock.repo, lock.directory, lock.ref, lock.commit)
+    own = base is not None and upstream_of(source) != upstream_of(base)
+    named = (kptfile if own else kptfile.without_upstream()).with_name(name)
+    followed = named.with_upstream(lock.repo, lock.directory, lock.ref, lock.commit)
     return with_merge_comments(source.with_files({KPTFILE: followed.to_bytes()}), profile)
 
 

@@ -150,7 +150,7 @@ def _followed(
     return (
         (source.files, ())
         if lock_of(source.files) == lock
-        else clone(source.files, name, lock, source.base, engine.profile)
+        else clone(source.files, name, lock, engine.profile, source.base)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.packages.clone import UpstreamAt, clone
+from reconciler.packages.clone import UpstreamAt, clone, lock_of, upstream_of
 from reconciler.packages.kptfile import Kptfile, read_kptfile
 from tests.unit.packages.builders import KPTFILE, texts, tree
 
@@ -60,3 +60,16 @@ def test_an_unreadable_kptfile_is_an_error() -> None:
 
     assert after == before
     assert [finding.code for finding in findings] == ["KptfileDeprecated"]
+
+
+def test_what_people_wrote_about_the_upstream_stays() -> None:
+    base = tree(UPSTREAM)
+    own = base["Kptfile"].data.replace(b"fast-forward", b"copy-merge")
+
+    files, _ = clone(base.with_files({"Kptfile": own}), "site", LOCK, base=base)
+
+    kptfile = read_kptfile(files["Kptfile"].data)
+    assert isinstance(kptfile, Kptfile)
+    assert kptfile.upstream
+    assert (kptfile.upstream.update_strategy, upstream_of(files)) == ("copy-merge", kptfile.upstream)
+    assert lock_of(files) == LOCK

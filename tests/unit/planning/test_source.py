@@ -1,0 +1,106 @@
+"""Sources: what enters the pipeline, from upstream, an offer and what people made of it (git.md 3)."""
+
+from dataclasses import replace
+
+import pytest
+
+from reconciler.packages.update import MergeOptions
+from reconciler.planning.source import Ingredients, Source, Standing, mix, overruled
+from reconciler.snapshot.files import File, FileTree
+
+OPTIONS = MergeOptions()
+LOCK = "upstreamLock: {type: git, git: {repo: r, directory: d, ref: v1, commit: c}}\n"
+
+
+def package(replicas: int = 2, image: str = "1", note: str = "", lock: str = "", **files: str) -> FileTree:
+    kptfile = f"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {{name: web}}\n{lock}"
+    deployment = (
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\n"
+        f"spec:\n  replicas: {replicas}{note}\n  paused: false\n  image: web-{image}\n"
+    )
+    whole = {"Kptfile": kptfile, "web.yaml": deployment, **{f"{name}.txt": text for name, text in files.items()}}
+    return FileTree({path: File(text.encode()) for path, text in whole.items()})
+
+
+V1, V2 = package(), package(image="2")
+OUTPUT = package(lock=LOCK)
+
+
+def standing(files: FileTree, rendered: FileTree = OUTPUT, merged: FileTree = V1, **fields: FileTree) -> Standing:
+    return Standing(files, rendered, merged, **{"plain": merged, "base": V1, **fields})
+
+
+def made(came: FileTree, ours: Standing | None = None, put: Standing | None = None) -> Source:
+    return mix(Ingredients(came, ours, put), None, OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        pytest.param(made(V2), V2, id="never-made"),
+        pytest.param(made(V1, standing(OUTPUT)), V1, id="untouched"),
+        pytest.param(made(V2, standing(OUTPUT)), V2, id="untouched-takes-upstream-to-the-byte"),
+        pytest.param(made(V1, standing(package(5, lock=LOCK))), package(5), id="edited"),
+        pytest.param(made(V2, standing(package(5, lock=LOCK))), package(5, "2"), id="edited-and-updated"),
+        pytest.param(made(V2, standing(OUTPUT, merged=package(5))), package(5, "2"), id="published-with-the-edit"),
+        pytest.param(made(V2, standing(package(note=" # two", lock=LOCK))), package(2, "2", " # two"), id="a-comment"),
+        pytest.param(made(V2, standing(package(lock=LOCK, more="x"))), package(image="2", more="x"), id="a-new-file"),
+        pytest.param(
+            made(V2, standing(OUTPUT), standing(package(5, "2", lock=LOCK), package(image="2", lock=LOCK), V2)),
+            package(5, "2"),
+            id="edited-on-the-draft",
+        ),
+        pytest.param(made(V2, None, standing(package(5, lock=LOCK))), package(5, "2"), id="edited-on-the-first-draft"),
+        pytest.param(
+            made(
+                V2,
+                standing(package(5, lock=LOCK)),
+                standing(package(5, note=" # why", lock=LOCK), package(5, lock=LOCK), package(5)),
+            ),
+            package(5, "2", " # why"),
+            id="edited-on-both",
+        ),
+    ],
+)
+def test_edits_are_carried_to_the_wanted_upstream(source: Source, expected: FileTree) -> None:
+    assert {path: file.data.decode() for path, file in source.files.items()} == {
+        path: file.data.decode() for path, file in expected.items()
+    }
+    assert (source.conflicts, source.findings) == ((), ())
+
+
+def test_a_package_without_a_lock_is_never_updated() -> None:
+    theirs = package(7)
+
+    source = made(V2, Standing(theirs, theirs, theirs, V1, V1))
+
+    assert (source.files, source.follows) == (theirs, False)
+
+
+def test_what_both_sides_changed_is_upstreams_and_told() -> None:
+    source = made(V2, standing(package(image="1-hotfix", lock=LOCK)))
+
+    assert [(one.local, one.upstream, one.chosen) for one in source.conflicts] == [
+        ("web-1-hotfix", "web-2", "upstream")
+    ]
+    assert source.files == V2
+
+
+def test_a_conflict_of_the_draft_is_remembered_while_its_outcome_stands() -> None:
+    edited = standing(package(image="1-hotfix", lock=LOCK))
+    (conflict,) = made(V2, None, edited).drafted
+    after = replace(standing(package(image="2", lock=LOCK), package(image="2", lock=LOCK), V2, base=V2))
+
+    still = made(V2, None, replace(after, conflicts=(conflict,)))
+    settled = made(V2, None, replace(after, files=package(image="2-hotfix", lock=LOCK), conflicts=(conflict,)))
+
+    assert (still.conflicts, settled.conflicts) == ((conflict,), ())
+
+
+def test_an_edit_that_a_rule_undoes_is_told_with_the_rule() -> None:
+    source = made(V1, standing(package(5, lock=LOCK)))
+
+    told = list(overruled(source, package(9), "pipeline", OPTIONS))
+
+    assert [(one.local, one.upstream, one.chosen, one.rule) for one in told] == [(5, 9, "rule", "pipeline")]
+    assert list(overruled(made(V1), package(9), "pipeline", OPTIONS)) == []
