@@ -196,13 +196,17 @@ def _trailer(message: str) -> str:
     return next(lines, "").removeprefix(_PACKAGE_TRAILER)
 
 
+def _kinds(upstreams: set[str], destinations: set[str]) -> dict[str, Kind]:
+    kinds: dict[str, Kind] = {**dict.fromkeys(upstreams, "upstream"), **dict.fromkeys(destinations, "destination")}
+    return kinds | dict.fromkeys(upstreams & destinations, "both")
+
+
 class Remotes:
     """Every remote that a pass reads, by URL. Use it as a context manager: it ends the reading processes."""
 
     def __init__(self, open_mirror: Callable[[str], Mirror], state_prefix: str, backoff: Backoff) -> None:
         self._open_mirror = open_mirror
         self._backoff = backoff
-        self._destinations: set[str] = set()
         self._state_prefix = state_prefix
         self._remotes: dict[str, Remote] = {}
         self._mirrors: dict[str, Mirror] = {}
@@ -221,25 +225,18 @@ class Remotes:
 
         A remote that rests after failures is not asked; its last failure stands.
         """
-        kinds: tuple[tuple[Kind, set[str]], ...] = (("upstream", {*upstreams}), ("destination", {*destinations}))
-        for kind, urls in kinds:
-            mirrors = {url: mirror for url in sorted(urls) if self._due(url, kind) and (mirror := self._mirror(url))}
-            errors = fetch_all(dict.fromkeys(mirrors.values(), kind), self._state_prefix)
-            for url, mirror in mirrors.items():
-                self._take_note(url, errors[mirror])
+        kinds = _kinds({*upstreams}, {*destinations})
+        due = [url for url in sorted(kinds) if not self._backoff.rests(url)]
+        mirrors = {url: mirror for url in due if (mirror := self._mirror(url))}
+        errors = fetch_all({mirror: kinds[url] for url, mirror in mirrors.items()}, self._state_prefix)
+        for url, mirror in mirrors.items():
+            self._take_note(url, errors[mirror])
 
     def digest(self) -> str:
         """Return a digest of all refs and failures: equal digests mean that no remote has changed."""
         refs = {url: dict(mirror.refs()) for url, mirror in self._mirrors.items()}
         failures = {url: error.message for url, error in self.failures.items()}
         return digest({"refs": refs, "failures": failures})
-
-    def _due(self, url: str, kind: Kind) -> bool:
-        # a mirror fetches all that it was ever asked for: once known as a destination, it is whole in one go
-        whole = kind == "upstream" and url in self._destinations
-        if kind == "destination":
-            self._destinations.add(url)
-        return not whole and not self._backoff.rests(url)
 
     def _take_note(self, url: str, error: GitError | None) -> None:
         if error:

@@ -28,7 +28,7 @@ from reconciler.gitio.writer import NewCommit, NewTag, Put, compose_stream, comp
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, ObjectId, TreeId
 
-Kind = Literal["config", "upstream", "destination"]
+Kind = Literal["config", "upstream", "destination", "both"]
 STATE_PREFIX = "refs/reconciler/state/"
 _TAGS = "refs/tags/"
 _AT_ONCE = 8
@@ -77,7 +77,7 @@ class Mirror:
         return f"Mirror({self.url})"
 
     def fetch(self, kind: Kind, state_ref_prefix: str = STATE_PREFIX, branches: Sequence[str] | None = None) -> None:
-        """Bring refs and their whole history: heads; state too of destinations, tags too of upstreams.
+        """Bring refs and their whole history: heads; state too of destinations, tags too of upstreams, and of both.
 
         `branches` are short names that narrow the heads to those that begin so; an absent branch is no error, it is
         absent from `refs`.
@@ -265,8 +265,8 @@ def fetch_all(kinds: Mapping[Mirror, Kind], state_ref_prefix: str = STATE_PREFIX
 def _refspecs(kind: Kind, state_ref_prefix: str, branches: Sequence[str] | None) -> list[str]:
     # a trailing star, because a plain name that the remote does not have would fail the whole fetch
     patterns = ["refs/heads/*"] if branches is None else [check_ref(f"refs/heads/{name}") + "*" for name in branches]
-    if kind == "upstream":
+    if kind in ("upstream", "both"):
         patterns.append(f"{_TAGS}*")
-    if kind == "destination" and not (branches is None and state_ref_prefix.startswith("refs/heads/")):
+    if kind in ("destination", "both") and not (branches is None and state_ref_prefix.startswith("refs/heads/")):
         patterns.append(check_ref(state_ref_prefix.rstrip("/")) + "/*")
     return [f"+{pattern}:{TRACKING}{pattern.removeprefix('refs/')}" for pattern in patterns]

@@ -131,6 +131,17 @@ def test_a_repository_may_be_upstream_and_destination(mirror: Mirror, remote: Pa
     assert mirror.refs() == {"refs/heads/main": commit}
 
 
+def test_one_fetch_brings_all_of_an_upstream_that_is_a_destination(mirror: Mirror, remote: Path) -> None:
+    commit = commit_files(remote, "refs/heads/main", {"a": b"1"})
+    refs = dict.fromkeys(("refs/heads/main", "refs/tags/v1", "refs/reconciler/state/c1"), commit)
+    for ref in refs:
+        git(remote, "update-ref", ref, commit)
+
+    mirror.fetch("both")
+
+    assert mirror.refs() == refs
+
+
 def test_several_mirrors_are_fetched_at_once_and_fail_alone(tmp_path: Path, mirror: Mirror, remote: Path) -> None:
     commit_files(remote, "refs/heads/main", {"a": b"1"})
     gone = Mirror.open(tmp_path / "cache", str(tmp_path / "gone.git"))
