@@ -17,7 +17,7 @@ def goes_back(upstream: Upstream, known: Mapping[str, Any], is_behind: Callable[
 
     A tag that moves keeps its name: only history tells where it moved to.
     """
-    if (known.get("repo"), known.get("directory")) != (upstream.repo, upstream.directory):
+    if not known.get("commit") or (known["repo"], known["directory"]) != (upstream.repo, upstream.directory):
         return False
     new, old = (ref.rpartition("/")[2] for ref in (upstream.ref, known["ref"]))
     if is_older(old, than=new) or upstream.commit == known["commit"]:

@@ -12,6 +12,7 @@ from reconciler.planning.state import PackageRecord, Seen
 from reconciler.rules.variant import Settling, Upstream, Variant
 from reconciler.rules.variants.codes import UPSTREAM_SETTLING
 from reconciler.rules.variants.status import variant_stalled
+from reconciler.snapshot.objects import CommitId, TreeId
 
 
 def hold(variant: Variant, record: PackageRecord | None, seen: Seen) -> Variant | Blocked:
@@ -22,7 +23,7 @@ def hold(variant: Variant, record: PackageRecord | None, seen: Seen) -> Variant 
     the lock keeps what it says (porch 5, needs_upstream_update).
     """
     known = record.outcome.get("upstream", {}) if record and record.owned else {}
-    last = _at(variant.upstream, known) if known else None
+    last = _at(variant.upstream, known) if known.get("tree") else None
     is_here = last is not None and _is_of(variant.upstream, last)
     if last and is_here and last.tree == variant.upstream.tree:
         return _staying(variant, last, None) if variant.upstream.floating else replace(variant, settling=None)
@@ -30,8 +31,13 @@ def hold(variant: Variant, record: PackageRecord | None, seen: Seen) -> Variant 
         return variant
     if last and is_here:
         return _staying(variant, last, variant.settling)
-    # a last upstream in another place cannot be read from here, and must not be forgotten
-    return _stalled(replace(variant, upstream=last) if last else variant, record, seen)
+    # a last upstream in another place cannot be read from here, and must not be forgotten; and one that was never
+    # acted on must not be remembered as the last
+    return _stalled(replace(variant, upstream=last or _none(variant.upstream)), record, seen)
+
+
+def _none(upstream: Upstream) -> Upstream:
+    return replace(upstream, ref="", commit=CommitId(""), tree=TreeId(""))
 
 
 def _staying(variant: Variant, last: Upstream, settling: Settling | None) -> Variant:

@@ -106,9 +106,9 @@ def _targets(outcome: Outcome, record: PackageRecord | None) -> list[dict[str, A
     return [told({"name": name, "renderStatus": render})]
 
 
-def _upstream(variant: Variant) -> dict[str, str]:
+def _upstream(variant: Variant) -> dict[str, Any]:
     upstream = variant.upstream
-    return {"ref": upstream.ref, "commit": upstream.commit, "tree": upstream.tree}
+    return told({"ref": upstream.ref, "commit": upstream.commit, "tree": upstream.tree})
 
 
 def _dependencies(outcome: Outcome) -> list[dict[str, Any]]:

@@ -117,11 +117,13 @@ def test_without_a_package_nothing_is_made_until_it_has_settled(world: World) ->
     world.now = MOVED + 1
     world.sync()
     reasons = (world.reason("gw"), world.reason("gw", "Stalled"), world.head("drafts/berlin"))
+    told = world.status("PackageVariant", "gw")
     silent = world.sync().is_silent
     world.now = SETTLED
     world.sync()
 
     assert (reasons, silent) == (("UpstreamSettling", "UpstreamSettling", ""), True)
+    assert sorted(told) == ["conditions", "pending"]
     assert (image(world), world.reason("gw")) == ("example.com/gateway:1", "NoErrors")
 
 
@@ -141,6 +143,23 @@ def test_a_tag_that_moves_on_while_it_settles_waits_anew_and_one_that_returns_wa
 
     assert (moved_on, image(world)) == ("example.com/gateway:1",) * 2
     assert "UpstreamSettling" not in returned.codes
+
+
+def test_a_state_that_is_lost_does_not_make_a_move_settle(world: World) -> None:
+    by_annotated_tag(world, "v1", MOVED - 9_000)
+    world.sync()
+    world.merge("berlin")
+    world.sync()
+    by_annotated_tag(world, "v2", MOVED)
+    world.now = MOVED + 1
+    git(world.fleet, "update-ref", "-d", "refs/reconciler/state/berlin")
+    outcomes = [world.sync().outcomes["berlin/gateway"] for _ in range(3)]
+    drafts = world.head("drafts/berlin")
+    world.now = SETTLED
+    world.sync()
+
+    assert (outcomes, drafts) == (["UpstreamSettling"] * 3, "")
+    assert image(world) == "example.com/gateway:2"
 
 
 def test_what_else_changes_is_applied_to_the_last_upstream(world: World) -> None:

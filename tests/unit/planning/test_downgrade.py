@@ -33,6 +33,9 @@ MOVED = {**KNOWN, "ref": "gw/stable"}
             replace(upstream("old", "gw/v9"), directory="edge"), KNOWN, True, False, id="another-package-is-no-way-back"
         ),
         pytest.param(upstream("old", "gw/v9"), {}, True, False, id="nothing-known"),
+        pytest.param(
+            upstream("old", "gw/v9"), {**KNOWN, "ref": "", "commit": "", "tree": ""}, True, False, id="never-acted-on"
+        ),
     ],
 )
 def test_goes_back(wanted: Upstream, known: dict[str, object], history: bool, back: bool) -> None:

@@ -11,7 +11,7 @@ from reconciler.planning.outcome import Blocked
 from reconciler.planning.settling import hold, settling_findings
 from reconciler.planning.state import PackageRecord, Seen
 from reconciler.rules.variant import Settling, Upstream, Variant
-from tests.unit.planning.values import record, upstream, variant
+from tests.unit.planning.values import commit, record, tree, upstream, variant
 
 WAITS = Settling(1_000, "tag stable of catalog/gw names another commit")
 OLD = replace(upstream("up1", "gw/stable"), floating=True)
@@ -71,6 +71,7 @@ def test_the_date_of_the_last_upstream_is_kept() -> None:
         pytest.param(known(NEW, owned=False), id="only-ever-blocked"),
         pytest.param(record(outcome={"kind": "held", "findings": []}), id="held-before"),
         pytest.param(known(ELSEWHERE), id="made-from-another-package"),
+        pytest.param(known(replace(NEW, ref="", commit=commit(""), tree=tree(""))), id="waited-before"),
     ],
 )
 def test_without_a_last_upstream_nothing_is_made(remembered: PackageRecord | None) -> None:
@@ -82,6 +83,7 @@ def test_without_a_last_upstream_nothing_is_made(remembered: PackageRecord | Non
         ("Stalled", "True", "UpstreamSettling", WAITS.message),
     ]
     assert [(one.code, one.severity) for one in held.findings] == [("UpstreamSettling", Severity.INFO)]
+    assert held.variant.upstream.tree in ("", ELSEWHERE.tree)
     # what was answered before must not count as the answer once it has settled
     assert held.trace == {}
 
