@@ -14,7 +14,6 @@ from reconciler.packages.update.kptfile_merge import merge_kptfile
 from reconciler.packages.update.options import MergeOptions
 from reconciler.packages.update.result import Updated
 from reconciler.packages.update.sides import is_below, is_unfetched, kptfile_in
-from reconciler.packages.update.unit import has_errors
 from reconciler.packages.update.walk import placed
 from reconciler.snapshot.files import FileTree
 
@@ -35,11 +34,11 @@ def get_package(
     followed = named.with_data({**named.data, "upstream": upstream})
     result = Updated(FileTree().with_files({KPTFILE: followed.to_bytes()}))
     waiting = [("", 0)]
-    while waiting and not has_errors(result):
+    while waiting and not result.has_failed:
         package, depth = waiting.pop()
         result = _too_deep(result, package) if depth > _DEEPEST else _fetched(result, package, fetch, options)
         waiting += [(path, depth + 1) for path in reversed(_unfetched_below(result.files, package))]
-    if has_errors(result):
+    if result.has_failed:
         return replace(result, files=FileTree())
     files, findings = with_merge_comments(result.files, options.profile)
     return replace(result, files=files, findings=(*result.findings, *findings))

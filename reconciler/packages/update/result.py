@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from reconciler.krm.conflicts import Conflict
-from reconciler.krm.findings import Finding
+from reconciler.krm.findings import Finding, errors
 from reconciler.snapshot.files import FileTree
 
 
@@ -20,6 +20,11 @@ class Updated:
     files: FileTree
     conflicts: tuple[Conflict, ...] = ()
     findings: tuple[Finding, ...] = ()
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the files must not be used."""
+        return bool(errors(self.findings))
 
     def noting(self, conflicts: Iterable[Conflict] = (), findings: Iterable[Finding] = ()) -> Updated:
         """Return the same files with more to tell, in front."""

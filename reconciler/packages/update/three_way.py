@@ -14,7 +14,6 @@ from reconciler.packages.update.remote import update_tree
 from reconciler.packages.update.result import Updated
 from reconciler.packages.update.scope import merge_both
 from reconciler.packages.update.sides import Sides
-from reconciler.packages.update.unit import has_errors
 from reconciler.snapshot.files import FileTree
 
 
@@ -32,9 +31,9 @@ def update(
     wrote get their merge comments. With an error among the findings the files are the local ones.
     """
     result = update_tree(Sides(origin, updated, local), strategy, options, is_locked=lock is not None)
-    if not has_errors(result) and lock:
+    if not result.has_failed and lock:
         result = _locked(result, lock)
-    if has_errors(result):
+    if result.has_failed:
         return replace(result, files=local)
     return commented(result, local, options) if lock else result
 
@@ -45,7 +44,7 @@ def merge(base: FileTree, theirs: FileTree, ours: FileTree, options: MergeOption
     There is no strategy here, and no upstream that is followed: every part of every Kptfile is merged alike.
     """
     result = merge_both(Sides(base, theirs, ours), options)
-    return replace(result, files=ours) if has_errors(result) else result
+    return replace(result, files=ours) if result.has_failed else result
 
 
 def strategy_of(kptfile: Kptfile) -> Strategy:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from reconciler.krm.conflicts import ABSENT, Conflict
-from reconciler.krm.findings import Where, errors
+from reconciler.krm.findings import Where
 from reconciler.packages.codes import FAST_FORWARD_LOCAL_CHANGES, SUBPACKAGE_ADDED_TWICE
 from reconciler.packages.kptfile import KPTFILE, Kptfile, Strategy
 from reconciler.packages.package import join
@@ -171,8 +171,3 @@ def _added_twice(sides: Sides, package: str, options: MergeOptions) -> Updated:
 def _conflict(sides: Sides, package: str, rule: str) -> Conflict:
     origin, updated, local = (str(side.id) if side else ABSENT for side in sides)
     return Conflict("package", "", origin, local, updated, "local", rule, file=package)
-
-
-def has_errors(updated: Updated) -> bool:
-    """Tell whether the update failed."""
-    return bool(errors(updated.findings))

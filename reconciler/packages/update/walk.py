@@ -16,7 +16,6 @@ from reconciler.packages.update.remote import update_tree
 from reconciler.packages.update.result import Updated
 from reconciler.packages.update.sides import Sides, is_below, kptfile_in
 from reconciler.packages.update.three_way import commented, strategy_of
-from reconciler.packages.update.unit import has_errors
 from reconciler.snapshot.files import FileTree
 
 
@@ -36,13 +35,13 @@ def update_from_upstream(
         text = "a package must name the Git repository it comes from in upstream.git to be updated"
         return Updated(local, (), (UPSTREAM_MISSING.finding(text, Where(KPTFILE, pointer="upstream.git")),))
     result, waiting = Updated(_with_kptfile(local, "", with_source(kptfile, ref, strategy))), [""]
-    while waiting and not has_errors(result):
+    while waiting and not result.has_failed:
         package = waiting.pop()
         result = _update_one(result, package, fetch, options)
         found = _remote_below(result.files, package)
         waiting += reversed(found)
         result = replace(result, files=_moved_along(result.files, found, root, ref, strategy))
-    return replace(result, files=local) if has_errors(result) else commented(result, local, options)
+    return replace(result, files=local) if result.has_failed else commented(result, local, options)
 
 
 def _update_one(before: Updated, package: str, fetch: Fetch, options: MergeOptions) -> Updated:
@@ -60,7 +59,7 @@ def _update_one(before: Updated, package: str, fetch: Fetch, options: MergeOptio
     # by hand, what upstream distributes is always part of the package
     updated = update_tree(sides, strategy_of(kptfile), replace(options, vendored=True))
     after = kptfile_in(updated.files, "")
-    if after and not has_errors(updated):
+    if after and not updated.has_failed:
         updated = replace(updated, files=_with_kptfile(updated.files, "", with_lock(after, git, fetched)))
     return placed(before, package, updated)
 

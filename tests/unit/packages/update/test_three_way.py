@@ -11,8 +11,7 @@ from reconciler.krm.findings import Severity
 from reconciler.krm.merge3 import SAFE as RULES
 from reconciler.packages.clone import UpstreamAt
 from reconciler.packages.kptfile import Kptfile, read_kptfile
-from reconciler.packages.update import MergeOptions, merge, strategy_of, update
-from reconciler.packages.update import resources as resource_files
+from reconciler.packages.update import MergeOptions, merge, reading, resources, strategy_of, update
 from reconciler.snapshot.files import File
 from tests.unit.packages.builders import texts, tree
 from tests.unit.packages.update.builders import SAFE, merged, package, run, sub, thing
@@ -173,8 +172,8 @@ def test_the_executable_bit_is_the_sides_that_changed_it(path: str) -> None:
 
 def test_files_that_one_side_left_alone_are_never_read(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[object] = []
-    for reader in ("_entries", "parse_cached", "with_comments"):
-        monkeypatch.setattr(resource_files, reader, lambda *arguments: read.extend(arguments))
+    for module, reader in ((reading, "entries_of"), (reading, "parse_cached"), (resources, "with_comments")):
+        monkeypatch.setattr(module, reader, lambda *arguments: read.extend(arguments))
     origin = package({"here.yaml": A, "there.yaml": A, "both.yaml": A, "new-here.yaml": A, "same.yaml": A})
     updated = origin.with_files({"there.yaml": B.encode(), "both.yaml": B.encode(), "new.yaml": B.encode()})
     local = origin.with_files({"here.yaml": B.encode(), "both.yaml": B.encode(), "mine.yaml": b"a: ["})
