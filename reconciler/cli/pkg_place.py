@@ -48,6 +48,8 @@ def read_source(text: str, directory: str | None, ref: str | None) -> GitUpstrea
     """Return where a package is to come from; its ref may be "". Raises CannotRunError, GitError."""
     repo, inside, named = _split(text, whole=directory is not None)
     place = _one_of("a directory", inside.strip("/"), "--directory", directory)
+    if ".." in place.split("/"):
+        raise CannotRunError(f'a package\'s directory must lie in its repository, not at "{place}"')
     url = parse_url(repo)
     if url.secrets:
         raise CannotRunError(

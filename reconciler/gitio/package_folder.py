@@ -7,6 +7,7 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from reconciler.gitio.errors import FolderChangedError, PathRefusedError
@@ -94,7 +95,7 @@ def _check_path(folder: Path, path: str, before: FileTree, after: FileTree) -> N
     for name in path.split("/")[:-1]:
         place /= name
         here = place.relative_to(folder).as_posix()
-        if here in after:
+        if path in after and here in after:
             raise PathRefusedError(f"{place} must be a file and a folder at once: {path} is to be in it")
         if place.is_symlink() or (place.exists() and not place.is_dir() and here not in before):
             raise PathRefusedError(f"{place} must be a folder, not a link or another thing: {path} is to be in it")
@@ -143,10 +144,9 @@ def _take_away(target: Path, saved: Path, undo: Undo, *, keep: bool) -> None:
     """Save a file for the way back; with `keep` it also stays until another one takes its place."""
     if keep:
         _link(target, saved)
-        undo.append(lambda: saved.replace(target))
     else:
         target.replace(saved)
-        undo.append(lambda: saved.replace(target))
+    undo.append(lambda: saved.replace(target))
 
 
 def _link(target: Path, saved: Path) -> None:
@@ -162,8 +162,9 @@ def _link(target: Path, saved: Path) -> None:
 
 def _remove_empty(folder: Path, place: Path, undo: Undo) -> None:
     while place != folder and place.is_dir() and not any(place.iterdir()):
+        mode = stat.S_IMODE(place.stat().st_mode)
         place.rmdir()
-        undo.append(place.mkdir)
+        undo += [partial(place.chmod, mode), place.mkdir]
         place = place.parent
 
 
