@@ -33,7 +33,7 @@ def test_remove_local_config_resources(value: str, expected: list[tuple[str, str
 
 @pytest.mark.parametrize(
     ("profile", "kept"),
-    [pytest.param("safe", 1, id="safe-keeps-it"), pytest.param("compat", 0, id="upstream-drops-it")],
+    [pytest.param("safe", 1, id="safe"), pytest.param("compat", 0, id="upstream-does-not")],
 )
 def test_a_kptfile(profile: Profile, kept: int) -> None:
     text = f"{KPTFILE}  annotations:\n    config.kubernetes.io/local-config: 'true'\n"
