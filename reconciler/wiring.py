@@ -25,7 +25,7 @@ from reconciler.gitio.options import GitOptions
 from reconciler.gitio.packages import UpstreamPackages
 from reconciler.gitio.source import FolderSource, RepositorySource, Source, open_source, resolve_repository
 from reconciler.gitio.url import check_allowed, parse_url
-from reconciler.krm.conflicts import Chosen
+from reconciler.krm.merge3 import Winner
 from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
@@ -199,7 +199,7 @@ def build_package_parts(
         return Mirror.open(Path(settings.cache).expanduser(), url, options)
 
     merge = _merging(settings)
-    winner: Chosen = "local" if (policy or settings.merge.conflict_policy) == "local" else "upstream"
+    winner: Winner = "local" if (policy or settings.merge.conflict_policy) == "local" else "upstream"
     merge = replace(merge, rules=replace(merge.rules, winner=winner))
     backoff = Backoff(_FIRST_REST_SECONDS, settings.max_backoff_seconds, time.monotonic)
     return PackageParts(UpstreamPackages(open_mirror), merge, _functions(settings, backoff))

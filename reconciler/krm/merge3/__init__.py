@@ -6,6 +6,6 @@ becomes of those that came or went, is decided in `packages/update`.
 
 from reconciler.krm.merge3.data import merge_data
 from reconciler.krm.merge3.merge import Merged, merge3
-from reconciler.krm.merge3.rules import COMPAT, SAFE, MergeError, MergeRules
+from reconciler.krm.merge3.rules import COMPAT, SAFE, MergeError, MergeRules, Winner
 
-__all__ = ["COMPAT", "SAFE", "MergeError", "MergeRules", "Merged", "merge3", "merge_data"]
+__all__ = ["COMPAT", "SAFE", "MergeError", "MergeRules", "Merged", "Winner", "merge3", "merge_data"]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, TypeAlias
 
-from reconciler.krm.conflicts import Chosen
+Winner: TypeAlias = Literal["upstream", "local"]
 
 
 class MergeError(Exception):
@@ -47,7 +48,7 @@ class MergeRules:
     """D22: in objects of unknown shape, lists merge by `name` where every element on every side has one of its own."""
     demands_names: bool = False
     """No deviation, but what kpt does to Kptfiles: lists of unknown shape merge by `name`, or else MergeError."""
-    winner: Chosen = "upstream"
+    winner: Winner = "upstream"
 
     @cached_property
     def takes_sides(self) -> bool:

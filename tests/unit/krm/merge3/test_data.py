@@ -1,0 +1,324 @@
+"""The field merge of plain data: what comes out, who wins, what is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.krm.conflicts import ABSENT, Conflict
+from reconciler.krm.merge3 import COMPAT, SAFE, MergeError, MergeRules, merge_data
+from reconciler.krm.shapes import ATOMIC, UNKNOWN, Shape
+from reconciler.krm.yaml.same import same
+
+BY_NAME = Shape(fields={"list": Shape(keys=("name",), closed=True)})
+BY_PORT = Shape(fields={"list": Shape(keys=("port", "protocol"), defaults={"protocol": "TCP"}, closed=True)})
+SET = Shape(fields={"list": Shape(keys=(), closed=True)})
+LOCAL = MergeRules(winner="local")
+DEMANDING = replace(COMPAT, demands_names=True)
+
+
+def merge(sides: Iterable[Any], shape: Shape, rules: MergeRules) -> tuple[Any, tuple[Conflict, ...]]:
+    origin, updated, local = sides
+    return merge_data(origin, updated, local, shape, rules)
+
+
+def told(conflicts: tuple[Conflict, ...]) -> list[str]:
+    return [f"{conflict.rule} {conflict.kind} {conflict.pointer} {conflict.chosen}" for conflict in conflicts]
+
+
+@pytest.mark.parametrize(
+    ("origin", "updated", "local", "rules", "result", "conflicts"),
+    [
+        pytest.param(1, 2, 1, SAFE, 2, [], id="changed-upstream"),
+        pytest.param(1, 1, 2, SAFE, 2, [], id="changed-locally"),
+        pytest.param(1, 2, 2, SAFE, 2, [], id="changed-alike"),
+        pytest.param(1, 2, 3, SAFE, 2, ["D2 field  upstream"], id="changed-differently"),
+        pytest.param(1, 2, 3, LOCAL, 3, ["D2 field  local"], id="changed-differently-and-ours-wins"),
+        pytest.param(1, ABSENT, 3, SAFE, ABSENT, ["D2 field  upstream"], id="removed-upstream-changed-locally"),
+        pytest.param(1, ABSENT, 3, LOCAL, 3, ["D2 field  local"], id="removed-upstream-and-ours-wins"),
+        pytest.param(1, 2, ABSENT, SAFE, 2, ["D2 field  upstream"], id="removed-locally-changed-upstream"),
+        pytest.param(1, 1, ABSENT, SAFE, ABSENT, [], id="removed-locally"),
+        pytest.param(ABSENT, 2, 3, SAFE, 2, ["D2 field  upstream"], id="added-differently"),
+        pytest.param(ABSENT, 2, ABSENT, SAFE, 2, [], id="added-upstream"),
+        pytest.param(1, "1", 1, SAFE, "1", [], id="another-type-is-a-change"),
+        pytest.param(1, "1", 1, COMPAT, 1, [], id="kpt-sees-no-type"),
+        pytest.param(True, "true", True, COMPAT, True, [], id="kpt-sees-no-boolean"),
+        pytest.param([1], ["1"], [1], COMPAT, ["1"], [], id="kpt-sees-types-in-lists"),
+        pytest.param(1, "1", 2, SAFE, "1", ["D2 field  upstream"], id="another-type-against-another-value"),
+        pytest.param(1, None, 1, SAFE, None, [], id="made-null-upstream"),
+        pytest.param(1, 2, None, LOCAL, None, ["D2 field  local"], id="made-null-locally-and-ours-wins"),
+        pytest.param(1, 2, None, COMPAT, ABSENT, ["D2 field  local"], id="a-null-clears-for-kpt"),
+        pytest.param(1, {"a": 1}, 1, SAFE, {"a": 1}, [], id="another-kind-upstream"),
+        pytest.param(1, {"a": 1}, 2, SAFE, {"a": 1}, ["D7 field  upstream"], id="another-kind-against-a-change"),
+        pytest.param(1, {"a": 1}, 2, LOCAL, 2, ["D7 field  local"], id="another-kind-and-ours-wins"),
+        pytest.param([1], {"a": 1}, [1, 2], SAFE, {"a": 1}, ["D7 field  upstream"], id="a-mapping-for-a-list"),
+    ],
+)
+def test_single_values(
+    origin: Any, updated: Any, local: Any, rules: MergeRules, result: Any, conflicts: list[str]
+) -> None:
+    merged, found = merge_data(origin, updated, local, UNKNOWN, rules)
+
+    assert same(merged, result)
+    assert told(found) == conflicts
+
+
+@pytest.mark.parametrize(
+    ("origin", "updated", "local"),
+    [
+        pytest.param({"a": 1}, {"a": {"b": 1}}, {"a": 1}, id="changed-upstream-only"),
+        pytest.param({"a": [1]}, {"a": [1]}, {"a": 1}, id="changed-locally-only"),
+        pytest.param({}, {"a": []}, {"a": {}}, id="added-on-both-sides"),
+    ],
+)
+def test_kinds_clash_for_kpt(origin: Any, updated: Any, local: Any) -> None:
+    with pytest.raises(MergeError, match="/a must be of one kind on all sides"):
+        merge_data(origin, updated, local, UNKNOWN, COMPAT)
+
+
+@pytest.mark.parametrize(
+    ("origin", "updated", "local", "safely", "as_kpt"),
+    [
+        pytest.param({"m": {"x": 1}}, {}, {"m": {"x": 1}}, {}, {"m": {}}, id="removed-upstream"),
+        pytest.param({"m": {"x": 1}}, {"m": {"x": 1}}, {}, {}, {"m": {}}, id="removed-locally"),
+        pytest.param({"m": {"x": 1}}, {"m": {}}, {"m": {"x": 1}}, {"m": {}}, {"m": {}}, id="emptied-upstream"),
+        pytest.param({"m": {"x": 1}}, {}, {"m": {"x": 1, "y": 2}}, *[{"m": {"y": 2}}] * 2, id="local-additions-stay"),
+        pytest.param({"m": {"x": 1}}, {"m": {"x": 1, "y": 2}}, {}, *[{"m": {"y": 2}}] * 2, id="additions-come-back"),
+        pytest.param({}, {"m": {}}, {}, {"m": {}}, {"m": {}}, id="an-empty-one-added"),
+        pytest.param({}, {}, {"m": {}}, {"m": {}}, {"m": {}}, id="an-empty-one-of-ours"),
+        pytest.param({"m": {"x": 1}}, {}, {"m": {}}, {}, {"m": {}}, id="removed-there-and-emptied-here"),
+        pytest.param({"m": {"a": {"x": 1}}}, {}, {"m": {"a": {"x": 1}}}, {}, {"m": {"a": {}}}, id="all-the-way-up"),
+    ],
+)
+def test_emptied_mappings(origin: Any, updated: Any, local: Any, safely: Any, as_kpt: Any) -> None:
+    safe, found = merge_data(origin, updated, local)
+    compat, _ = merge_data(origin, updated, local, UNKNOWN, COMPAT)
+
+    assert (safe, compat, found) == (safely, as_kpt, ())
+
+
+@pytest.mark.parametrize(
+    ("origin", "updated", "local", "result"),
+    [
+        pytest.param("ab", "axb", "abc", "axbc", id="behind-its-neighbour"),
+        pytest.param("ab", "axyb", "abc", "axybc", id="two-in-their-order"),
+        pytest.param("ab", "xab", "cab", "cxab", id="in-front-of-what-it-leads"),
+        pytest.param("ab", "abx", "acb", "acbx", id="at-the-end"),
+        pytest.param("a", "ax", "b", "bx", id="without-a-neighbour"),
+        pytest.param("ab", "ba", "abc", "abc", id="the-order-of-keys-is-ours"),
+    ],
+)
+def test_order_of_keys(origin: str, updated: str, local: str, result: str) -> None:
+    merged, _ = merge((dict.fromkeys(keys, 1) for keys in (origin, updated, local)), UNKNOWN, SAFE)
+
+    assert "".join(merged) == result
+
+
+def test_kpt_appends_new_keys_in_the_order_of_the_alphabet() -> None:
+    merged, _ = merge_data({"m": 1}, {"z": 1, "m": 1, "b": 1}, {"m": 1, "n": 1}, UNKNOWN, COMPAT)
+
+    assert list(merged) == ["m", "n", "b", "z"]
+
+
+def elements(text: str) -> list[dict[str, Any]] | Any:
+    """Return a list of elements from "name=value …", a bare name for an element without value; "-" is no list."""
+    if text == "-":
+        return ABSENT
+    pairs = (word.partition("=")[::2] for word in text.split())
+    return [{"name": name, **({"value": value} if value else {})} for name, value in pairs]
+
+
+def shown(value: Any) -> str:
+    if value is ABSENT:
+        return "-"
+    return " ".join("=".join(part for part in (item.get("name"), item.get("value")) if part) for item in value)
+
+
+@pytest.mark.parametrize(
+    ("origin", "updated", "local", "result", "conflicts"),
+    [
+        pytest.param("a=1 b=1", "a=2 b=1", "a=1 b=2", "a=2 b=2", [], id="each-its-own"),
+        pytest.param("a=1", "a=2", "a=3", "a=2", ["D2 field /list/0/value upstream"], id="both-the-same-field"),
+        pytest.param("a b", "a", "a b", "a", [], id="removed-upstream"),
+        pytest.param("a b", "a b", "a", "a", [], id="removed-locally"),
+        pytest.param("a b", "a", "a b=1", "a b=1", ["D3 element /list/1 local"], id="removed-there-edited-here"),
+        pytest.param("a b", "a b=1", "a", "a", ["D4 element /list/1 local"], id="removed-here-edited-there"),
+        pytest.param("a b", "a", "a", "a", [], id="removed-on-both-sides"),
+        pytest.param("a", "a b", "a c", "a c b", [], id="added-on-both-sides"),
+        pytest.param("a", "a b=1", "a b=2", "a b=1", ["D2 field /list/1/value upstream"], id="added-twice"),
+        pytest.param("a b", "-", "a b", "-", [], id="all-removed-upstream"),
+        pytest.param("a", "-", "a c", "c", ["D5 field /list local"], id="all-removed-upstream-and-one-is-ours"),
+        pytest.param("a", "-", "a=1", "a=1", ["D3 element /list/0 local"], id="all-removed-upstream-and-one-is-edited"),
+        pytest.param("a b", "a b c", "-", "c", [], id="all-removed-locally"),
+        pytest.param("a", "a=1", "-", "-", ["D4 element /list/0 local"], id="all-removed-locally-and-one-is-edited"),
+        pytest.param("-", "a b", "c a", "c a b", [], id="lists-added-on-both-sides"),
+        pytest.param("a b", "b a", "a=1 b", "b a=1", [], id="upstreams-order-if-we-left-it-alone"),
+        pytest.param("a b", "a x b", "a=1 b", "a=1 x b", [], id="new-ones-in-their-place-if-we-left-the-order-alone"),
+        pytest.param("a b", "a x b", "b a", "b a x", [], id="new-ones-at-the-end-of-another-order"),
+        pytest.param(
+            "a b c", "x c", "a b=1 c", "x b=1 c", ["D3 element /list/1 local"], id="a-kept-one-behind-its-neighbour"
+        ),
+        pytest.param(
+            "a b", "c a=2", "b=1 a=1", "b=1 a=2 c", ["D3 element /list/0 local", "D2 field /list/1/value upstream"],
+            id="pointers-are-into-the-result",
+        ),
+        pytest.param(
+            "a a", "a=1 a", "a a=2", "a=1 a", ["D6 field /list upstream"], id="duplicates-make-it-atomic"
+        ),
+        pytest.param("a a", "a=1 a", "a a", "a=1 a", [], id="duplicates-that-only-upstream-changed"),
+    ],
+)  # fmt: skip
+def test_lists_by_name(origin: str, updated: str, local: str, result: str, conflicts: list[str]) -> None:
+    sides = ({} if (side := elements(text)) is ABSENT else {"list": side} for text in (origin, updated, local))
+
+    merged, found = merge(sides, BY_NAME, SAFE)
+
+    assert shown(merged.get("list", ABSENT)) == result
+    assert told(found) == conflicts
+
+
+@pytest.mark.parametrize(
+    ("rules", "origin", "updated", "local", "off"),
+    [
+        pytest.param(replace(SAFE, keeps_edited_elements=False), "a b=1", "a", "a b=2", "a", id="D3"),
+        pytest.param(replace(SAFE, keeps_removals=False), "a b", "a b=1", "a", "a b=1", id="D4"),
+        pytest.param(replace(SAFE, keeps_local_elements=False), "a", "-", "a c", "-", id="D5"),
+    ],
+)
+def test_each_switch_of_elements(rules: MergeRules, origin: str, updated: str, local: str, off: str) -> None:
+    sides = [{} if (side := elements(text)) is ABSENT else {"list": side} for text in (origin, updated, local)]
+
+    merged, _ = merge(sides, BY_NAME, rules)
+
+    assert shown(merged.get("list", ABSENT)) == off
+
+
+@pytest.mark.parametrize(
+    ("origin", "updated", "local", "shape", "safely", "as_kpt"),
+    [
+        pytest.param(
+            [{"name": "a"}], [{"name": "a", "x": 1}], [{"y": 1}, {"name": "a", "z": 1}], BY_NAME,
+            [{"name": "a", "x": 1}], [{"y": 1}, {"name": "a", "z": 1, "x": 1}],
+            id="an-element-of-ours-without-a-key",
+        ),
+        pytest.param(
+            [{"name": "a"}], [{"name": "a"}, {"x": 1}], [{"name": "a"}, {"name": "b"}], BY_NAME,
+            [{"name": "a"}, {"x": 1}], [{"name": "a"}, {"name": "b"}],
+            id="an-element-of-theirs-without-a-key",
+        ),
+        pytest.param(
+            [{"name": "a"}], [{"name": "a", "x": 1}], [{"name": "a"}, {"name": "a", "z": 1}], BY_NAME,
+            [{"name": "a", "x": 1}], [{"name": "a", "x": 1}, {"name": "a", "x": 1}],
+            id="two-of-ours-with-one-key",
+        ),
+        pytest.param(
+            [{"port": 80}], [{"port": 80, "protocol": "TCP"}], [{"port": 80, "name": "x"}], BY_PORT,
+            [{"port": 80, "name": "x", "protocol": "TCP"}],
+            [{"name": "x", "port": 80}, {"port": 80, "protocol": "TCP"}],
+            id="the-default-of-a-key",
+        ),
+        pytest.param(
+            [{"port": 80}], [{"port": 80}, {"port": 81}], [{"port": 80, "name": "x"}], BY_PORT,
+            [{"port": 80, "name": "x"}, {"port": 81}], [{"port": 80, "name": "x"}, {"port": 81}],
+            id="the-rest-of-a-key",
+        ),
+        pytest.param(["a", "b"], ["b", "c"], ["a", "b", "z"], SET, ["b", "z", "c"], ["b", "z", "c"], id="a-set"),
+        pytest.param(["a"], ["a"], [], SET, [], [], id="an-emptied-set"),
+        pytest.param(["a"], ["a", "a", "b"], ["a", "z"], SET, ["a", "a", "b"], ["a", "z", "b"], id="no-set"),
+        pytest.param(
+            [{"name": "a"}], [{"name": "a"}, {"name": "b"}], [{"name": "a"}, {"name": "c"}], UNKNOWN,
+            [{"name": "a"}, {"name": "c"}, {"name": "b"}], [{"name": "a"}, {"name": "b"}],
+            id="names-are-inferred-where-nothing-is-known",
+        ),
+        pytest.param(
+            [{"name": "a"}], [{"name": "a"}, {"name": "b"}], [{"name": "a"}, {"name": "c"}], ATOMIC,
+            [{"name": "a"}, {"name": "b"}], [{"name": "a"}, {"name": "b"}],
+            id="a-schema-that-has-no-keys-is-an-answer",
+        ),
+        pytest.param(
+            [{"name": "a"}], [{"name": "a"}, {"name": "b"}], [{"name": "a"}, {"name": "a"}], UNKNOWN,
+            [{"name": "a"}, {"name": "b"}], [{"name": "a"}, {"name": "b"}],
+            id="names-that-are-not-unique-are-no-keys",
+        ),
+        pytest.param(
+            [{"name": "a"}], [{"name": "a"}, {"id": 1}], [{"name": "a"}, {"name": "c"}], UNKNOWN,
+            [{"name": "a"}, {"id": 1}], [{"name": "a"}, {"id": 1}],
+            id="names-that-not-all-have-are-no-keys",
+        ),
+    ],
+)  # fmt: skip
+def test_keys(origin: Any, updated: Any, local: Any, shape: Shape, safely: Any, as_kpt: Any) -> None:
+    sides = [{"list": side} for side in (origin, updated, local)]
+
+    safe, compat = (merge(sides, shape, rules)[0] for rules in (SAFE, COMPAT))
+
+    assert (safe, compat) == ({"list": safely}, {"list": as_kpt})
+
+
+@pytest.mark.parametrize(
+    ("origin", "updated", "local", "result"),
+    [
+        pytest.param("a", "a b", "a c", "a c b", id="by-name"),
+        pytest.param("-", "a", "c", "c a", id="without-origin"),
+        pytest.param("", "a", "", "a", id="empty-lists-say-nothing"),
+    ],
+)
+def test_names_may_be_demanded(origin: str, updated: str, local: str, result: str) -> None:
+    sides = ({} if (side := elements(text)) is ABSENT else {"list": side} for text in (origin, updated, local))
+
+    merged, _ = merge(sides, UNKNOWN, DEMANDING)
+
+    assert shown(merged["list"]) == result
+
+
+@pytest.mark.parametrize("other", [pytest.param([{"x": 1}], id="nameless"), pytest.param(["a"], id="scalars")])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_names_that_one_side_lacks_conflict_for_kpt(other: Any, place: int) -> None:
+    sides = [{"spec": {"list": [{"name": "a"}]}} for _ in range(3)]
+    sides[place] = {"spec": {"list": other}}
+
+    with pytest.raises(MergeError, match="/spec/list: conflicting merge keys"):
+        merge(sides, UNKNOWN, DEMANDING)
+
+
+@pytest.mark.parametrize(
+    ("origin", "updated", "local", "result", "conflicts"),
+    [
+        pytest.param({"x": 1}, None, {"x": 1}, None, [], id="a-mapping-made-null"),
+        pytest.param({"x": 1}, None, {"x": 1, "y": 2}, {"y": 2}, [], id="additions-stand-against-null"),
+        pytest.param({"x": 1}, {"x": 2}, None, {"x": 2}, ["D2 field /m upstream"], id="our-null-is-a-value"),
+        pytest.param({"x": 1}, {"x": 1}, None, None, [], id="our-null-stays"),
+        pytest.param(None, {"x": 1}, None, {"x": 1}, [], id="a-mapping-for-null"),
+        pytest.param(None, {"x": 1}, {"y": 1}, {"y": 1, "x": 1}, [], id="mappings-for-null"),
+        pytest.param(None, {"x": 1}, ABSENT, {"x": 1}, ["D2 field /m upstream"], id="a-null-that-we-removed"),
+        pytest.param(ABSENT, None, {"y": 1}, None, ["D2 field /m upstream"], id="a-null-added-against-ours"),
+    ],
+)
+def test_nulls_and_collections(origin: Any, updated: Any, local: Any, result: Any, conflicts: list[str]) -> None:
+    sides = ({} if side is ABSENT else {"m": side} for side in (origin, updated, local))
+
+    merged, found = merge(sides, UNKNOWN, SAFE)
+
+    assert merged == {"m": result}
+    assert told(found) == conflicts
+
+
+def test_a_conflict_says_what_each_side_had() -> None:
+    _, found = merge_data({"a/b": {"~": 1}}, {"a/b": {"~": 2}}, {"a/b": {}})
+
+    assert found == (Conflict("field", "/a~1b/~0", 1, ABSENT, 2, "upstream", "D2"),)
+
+
+def test_deep_data() -> None:
+    def nested(value: Any, ours: Any) -> Any:
+        for number in range(99):
+            value = {"a": value, **ours} if number % 2 else [{"name": "x", "value": value}]
+        return value
+
+    merged, found = merge_data(nested(1, {}), nested(2, {}), nested(1, {"b": 1}))
+
+    assert merged == nested(2, {"b": 1})
+    assert not found
