@@ -25,10 +25,10 @@ from reconciler.gitio.options import GitOptions
 from reconciler.gitio.packages import UpstreamPackages
 from reconciler.gitio.source import FolderSource, RepositorySource, Source, open_source, resolve_repository
 from reconciler.gitio.url import check_allowed, parse_url
-from reconciler.krm.merge3 import Winner
 from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
+from reconciler.krm.merge3 import Winner
 from reconciler.krm.schema import read_key_table
 from reconciler.krm.yaml import YamlFile, YamlLimits, parse
 from reconciler.packages.functions.registry import BUILTIN
