@@ -162,15 +162,17 @@ def shown(value: Any) -> str:
             "a b c", "x c", "a b=1 c", "x b=1 c", ["D3 element /list/1 local"], id="a-kept-one-behind-its-neighbour"
         ),
         pytest.param(
-            "a b", "c a=2", "b=1 a=1", "b=1 a=2 c", ["D3 element /list/0 local", "D2 field /list/1/value upstream"],
+            "a b",
+            "c a=2",
+            "b=1 a=1",
+            "b=1 a=2 c",
+            ["D3 element /list/0 local", "D2 field /list/1/value upstream"],
             id="pointers-are-into-the-result",
         ),
-        pytest.param(
-            "a a", "a=1 a", "a a=2", "a=1 a", ["D6 field /list upstream"], id="duplicates-make-it-atomic"
-        ),
+        pytest.param("a a", "a=1 a", "a a=2", "a=1 a", ["D6 field /list upstream"], id="duplicates-make-it-atomic"),
         pytest.param("a a", "a=1 a", "a a", "a=1 a", [], id="duplicates-that-only-upstream-changed"),
     ],
-)  # fmt: skip
+)
 def test_lists_by_name(origin: str, updated: str, local: str, result: str, conflicts: list[str]) -> None:
     sides = ({} if (side := elements(text)) is ABSENT else {"list": side} for text in (origin, updated, local))
 
@@ -200,56 +202,91 @@ def test_each_switch_of_elements(rules: MergeRules, origin: str, updated: str, l
     ("origin", "updated", "local", "shape", "safely", "as_kpt"),
     [
         pytest.param(
-            [{"name": "a"}], [{"name": "a", "x": 1}], [{"y": 1}, {"name": "a", "z": 1}], BY_NAME,
-            [{"name": "a", "x": 1}], [{"y": 1}, {"name": "a", "z": 1, "x": 1}],
+            [{"name": "a"}],
+            [{"name": "a", "x": 1}],
+            [{"y": 1}, {"name": "a", "z": 1}],
+            BY_NAME,
+            [{"name": "a", "x": 1}],
+            [{"y": 1}, {"name": "a", "z": 1, "x": 1}],
             id="an-element-of-ours-without-a-key",
         ),
         pytest.param(
-            [{"name": "a"}], [{"name": "a"}, {"x": 1}], [{"name": "a"}, {"name": "b"}], BY_NAME,
-            [{"name": "a"}, {"x": 1}], [{"name": "a"}, {"name": "b"}],
+            [{"name": "a"}],
+            [{"name": "a"}, {"x": 1}],
+            [{"name": "a"}, {"name": "b"}],
+            BY_NAME,
+            [{"name": "a"}, {"x": 1}],
+            [{"name": "a"}, {"name": "b"}],
             id="an-element-of-theirs-without-a-key",
         ),
         pytest.param(
-            [{"name": "a"}], [{"name": "a", "x": 1}], [{"name": "a"}, {"name": "a", "z": 1}], BY_NAME,
-            [{"name": "a", "x": 1}], [{"name": "a", "x": 1}, {"name": "a", "x": 1}],
+            [{"name": "a"}],
+            [{"name": "a", "x": 1}],
+            [{"name": "a"}, {"name": "a", "z": 1}],
+            BY_NAME,
+            [{"name": "a", "x": 1}],
+            [{"name": "a", "x": 1}, {"name": "a", "x": 1}],
             id="two-of-ours-with-one-key",
         ),
         pytest.param(
-            [{"port": 80}], [{"port": 80, "protocol": "TCP"}], [{"port": 80, "name": "x"}], BY_PORT,
+            [{"port": 80}],
+            [{"port": 80, "protocol": "TCP"}],
+            [{"port": 80, "name": "x"}],
+            BY_PORT,
             [{"port": 80, "name": "x", "protocol": "TCP"}],
             [{"name": "x", "port": 80}, {"port": 80, "protocol": "TCP"}],
             id="the-default-of-a-key",
         ),
         pytest.param(
-            [{"port": 80}], [{"port": 80}, {"port": 81}], [{"port": 80, "name": "x"}], BY_PORT,
-            [{"port": 80, "name": "x"}, {"port": 81}], [{"port": 80, "name": "x"}, {"port": 81}],
+            [{"port": 80}],
+            [{"port": 80}, {"port": 81}],
+            [{"port": 80, "name": "x"}],
+            BY_PORT,
+            [{"port": 80, "name": "x"}, {"port": 81}],
+            [{"port": 80, "name": "x"}, {"port": 81}],
             id="the-rest-of-a-key",
         ),
         pytest.param(["a", "b"], ["b", "c"], ["a", "b", "z"], SET, ["b", "z", "c"], ["b", "z", "c"], id="a-set"),
         pytest.param(["a"], ["a"], [], SET, [], [], id="an-emptied-set"),
         pytest.param(["a"], ["a", "a", "b"], ["a", "z"], SET, ["a", "a", "b"], ["a", "z", "b"], id="no-set"),
         pytest.param(
-            [{"name": "a"}], [{"name": "a"}, {"name": "b"}], [{"name": "a"}, {"name": "c"}], UNKNOWN,
-            [{"name": "a"}, {"name": "c"}, {"name": "b"}], [{"name": "a"}, {"name": "b"}],
+            [{"name": "a"}],
+            [{"name": "a"}, {"name": "b"}],
+            [{"name": "a"}, {"name": "c"}],
+            UNKNOWN,
+            [{"name": "a"}, {"name": "c"}, {"name": "b"}],
+            [{"name": "a"}, {"name": "b"}],
             id="names-are-inferred-where-nothing-is-known",
         ),
         pytest.param(
-            [{"name": "a"}], [{"name": "a"}, {"name": "b"}], [{"name": "a"}, {"name": "c"}], ATOMIC,
-            [{"name": "a"}, {"name": "b"}], [{"name": "a"}, {"name": "b"}],
+            [{"name": "a"}],
+            [{"name": "a"}, {"name": "b"}],
+            [{"name": "a"}, {"name": "c"}],
+            ATOMIC,
+            [{"name": "a"}, {"name": "b"}],
+            [{"name": "a"}, {"name": "b"}],
             id="a-schema-that-has-no-keys-is-an-answer",
         ),
         pytest.param(
-            [{"name": "a"}], [{"name": "a"}, {"name": "b"}], [{"name": "a"}, {"name": "a"}], UNKNOWN,
-            [{"name": "a"}, {"name": "b"}], [{"name": "a"}, {"name": "b"}],
+            [{"name": "a"}],
+            [{"name": "a"}, {"name": "b"}],
+            [{"name": "a"}, {"name": "a"}],
+            UNKNOWN,
+            [{"name": "a"}, {"name": "b"}],
+            [{"name": "a"}, {"name": "b"}],
             id="names-that-are-not-unique-are-no-keys",
         ),
         pytest.param(
-            [{"name": "a"}], [{"name": "a"}, {"id": 1}], [{"name": "a"}, {"name": "c"}], UNKNOWN,
-            [{"name": "a"}, {"id": 1}], [{"name": "a"}, {"id": 1}],
+            [{"name": "a"}],
+            [{"name": "a"}, {"id": 1}],
+            [{"name": "a"}, {"name": "c"}],
+            UNKNOWN,
+            [{"name": "a"}, {"id": 1}],
+            [{"name": "a"}, {"id": 1}],
             id="names-that-not-all-have-are-no-keys",
         ),
     ],
-)  # fmt: skip
+)
 def test_keys(origin: Any, updated: Any, local: Any, shape: Shape, safely: Any, as_kpt: Any) -> None:
     sides = [{"list": side} for side in (origin, updated, local)]
 

@@ -1,0 +1,323 @@
+"""The merge of documents: which document comes out, and what becomes of its text."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.krm.conflicts import ABSENT, Conflict
+from reconciler.krm.merge3 import COMPAT, SAFE, Merged, MergeRules, merge3
+from reconciler.krm.shapes import UNKNOWN, Shape
+from reconciler.krm.yaml import Document, parse
+
+BY_NAME = Shape(fields={"list": Shape(keys=("name",), closed=True)})
+CONTAINERS_COMMENT = '{"x-kubernetes-patch-merge-key":"name","x-kubernetes-patch-strategy":"merge","type":"array"}'
+
+
+def read(text: str) -> Document:
+    return parse(text).documents[0]
+
+
+def merged(
+    origin: str, updated: str, local: str, rules: MergeRules = SAFE, shape: Shape = UNKNOWN
+) -> tuple[str, list[str]]:
+    result = merge3(read(origin), read(updated), read(local), shape, rules)
+    assert result.document is not None
+    return result.document.text, [f"{conflict.rule} {conflict.pointer}" for conflict in result.conflicts]
+
+
+ONE, TWO, THREE = read("a: 1\n"), read("a: 2\n"), read("a: 3\n")
+
+
+@pytest.mark.parametrize(
+    ("origin", "updated", "local", "expected"),
+    [
+        pytest.param(ONE, ONE, TWO, TWO, id="nothing-changed-upstream"),
+        pytest.param(ONE, TWO, ONE, TWO, id="nothing-changed-locally"),
+        pytest.param(ONE, TWO, TWO, TWO, id="changed-alike"),
+        pytest.param(None, TWO, None, TWO, id="added-upstream"),
+        pytest.param(ONE, TWO, None, TWO, id="missing-locally"),
+        pytest.param(None, None, TWO, TWO, id="ours-alone"),
+        pytest.param(ONE, None, ONE, None, id="removed-upstream"),
+        pytest.param(ONE, None, None, None, id="removed-on-both-sides"),
+        pytest.param(None, None, None, None, id="nothing-at-all"),
+    ],
+)
+@pytest.mark.parametrize("rules", [pytest.param(SAFE, id="safe"), pytest.param(COMPAT, id="compat")])
+def test_which_document(
+    origin: Document | None,
+    updated: Document | None,
+    local: Document | None,
+    expected: Document | None,
+    rules: MergeRules,
+) -> None:
+    result = merge3(origin, updated, local, UNKNOWN, rules)
+
+    assert result == Merged(expected)
+
+
+def test_a_document_is_not_torn() -> None:
+    result = merge3(ONE, None, TWO)
+
+    assert result.document is TWO
+    assert result.conflicts == (Conflict("resource", "", {"a": 1}, {"a": 2}, ABSENT, "local", "D3"),)
+
+
+def test_a_document_added_on_both_sides() -> None:
+    result = merge3(None, read("a: 1\nb: 1\n"), read("a: 2\nc: 1\n"))
+
+    assert result.document
+    assert result.document.text == "a: 1\nb: 1\nc: 1\n"
+    assert [conflict.rule for conflict in result.conflicts] == ["D2"]
+
+
+@pytest.mark.parametrize("rules", [pytest.param(SAFE, id="safe"), pytest.param(COMPAT, id="compat")])
+def test_a_document_that_stays_is_the_same_object(rules: MergeRules) -> None:
+    local = read("# of ours\na:   1 # here\nb: {x:  2}\n")
+
+    assert merge3(read("a: 1\nc: 1\n"), read("a: 1 \nc: 1\n"), local, UNKNOWN, rules).document is local
+
+
+@pytest.mark.parametrize(
+    ("origin", "updated", "local", "expected"),
+    [
+        pytest.param(
+            "a: 1\nb: 1\n", "a: 2\nb: 1\n", "a:   1 # c\n\n\nb: 'x'\n", "a:   2 # c\n\n\nb: 'x'\n", id="bytes"
+        ),
+        pytest.param("a: x\n", "a: y z\n", "a: 'x'\nb: 1\n", "a: 'y z'\nb: 1\n", id="the-style-of-ours"),
+        pytest.param("a: |\n  x\n", "a: |\n  y\n", "a: |\n  x\nb: 1\n", "a: |\n  y\nb: 1\n", id="a-block-scalar"),
+        pytest.param("a: {b: 1}\n", "a: {b: 1, c: 'x'}\n", "a: {b: 2}\n", "a: {b: 2, c: x}\n", id="flow-into-flow"),
+        pytest.param(
+            "a: {b: 1}\n", "a: {b: 1, c: 'x'}\n", "a:\n  b: 2\n", "a:\n  b: 2\n  c: 'x'\n", id="flow-into-block"
+        ),
+        pytest.param(
+            "a: 1\n",
+            "a: 1\nb:\n    c: ['x', \"y\"]   # d\n",
+            "a: 2\n",
+            "a: 2\nb:\n    c: ['x', \"y\"]   # d\n",
+            id="as-upstream-wrote-it",
+        ),
+        pytest.param(
+            "a: 1\n",
+            "a: 1\n\n# one\n# two\nb: 2 # three\n",
+            "a: 3\n",
+            "a: 3\n\n# one\n# two\nb: 2 # three\n",
+            id="with-the-comments-and-blank-lines-above",
+        ),
+        pytest.param(
+            "b: 1\n",
+            "# one\n\n# two\na: 1\nb: 1\n",
+            "# zero\n\nb: 2\n",
+            "# zero\n\n# two\na: 1\nb: 2\n",
+            id="in-front-of-everything-but-a-licence",
+        ),
+        pytest.param(
+            "a: 1\r\nb: 1\r\n",
+            "a: 1\nb: 2\nc: |\n  x\n  y\n",
+            "a: 2\r\nb: 1\r\n",
+            "a: 2\r\nb: 2\r\nc: |\r\n  x\r\n  y\r\n",
+            id="line-ends-of-ours",
+        ),
+        pytest.param(
+            "a: 1\n", "a: 1\nb: &x [1]\nc: *x\n", "a: 2\n", "a: 2\nb:\n- 1\nc:\n- 1\n", id="aliases-stay-there"
+        ),
+        pytest.param(
+            "a: 1\n",
+            "a: 1\nb: &x [1] # n\nc: 1\n",
+            "a: 2\n",
+            "a: 2\nb: # n\n- 1\nc: 1\n",
+            id="comments-without-aliases",
+        ),
+        pytest.param(
+            "- a\n- b\n",
+            "- a\n- b\n- c\n",
+            "# ours\n- a\n- b\n",
+            "# ours\n- a\n- b\n- c\n",
+            id="a-document-that-is-a-list",
+        ),
+        pytest.param("x\n", "y\n", "'x'\n", "'y'\n", id="a-document-that-is-a-scalar"),
+        pytest.param(
+            "80: a\n", "80: b\ntrue: c\n", "80: a\nx: 1\n", "80: b\ntrue: c\nx: 1\n", id="keys-that-are-no-text"
+        ),
+        pytest.param('{"a": 1}\n', '{"a": 1, "b": "x"}\n', '{"a": 2}\n', '{"a": 2, "b": "x"}\n', id="json-stays-json"),
+        pytest.param("a: 1\n", "a: {b: 1} # c\n", "a: 1\nd: 1\n", "a: # c\n  b: 1\nd: 1\n", id="another-kind"),
+        pytest.param(
+            "a: {}\n", "a:\n  # c\n  b: 'x'\n", "a: {}\nd: 1\n", "a:\n  # c\n  b: 'x'\nd: 1\n", id="into-an-empty-one"
+        ),
+    ],
+)
+def test_text(origin: str, updated: str, local: str, expected: str) -> None:
+    assert merged(origin, updated, local) == (expected, [])
+
+
+@pytest.mark.parametrize(
+    ("origin", "updated", "local", "expected"),
+    [
+        pytest.param(
+            "list:\n- name: a\n",
+            "list:\n- name: a\n# the b\n- name: b # of\n  x: 'y'\n",
+            "list:\n- name: a\n  z: 1\n",
+            "list:\n- name: a\n  z: 1\n# the b\n- name: b # of\n  x: 'y'\n",
+            id="an-element-with-its-comments",
+        ),
+        pytest.param(
+            "list:\n- name: a\n",
+            "list:\n- name: a\n- name: b\n",
+            "list:\n  - name: a\n    z: 1\n",
+            "list:\n  - name: a\n    z: 1\n  - name: b\n",
+            id="the-indentation-of-ours",
+        ),
+        pytest.param(
+            "list:\n- name: a\n- name: b\n",
+            "list:\n- name: b\n- name: a\n",
+            "list:\n# 1\n- name: a # 2\n- name: b\nx: 1\n",
+            "list:\n- name: b\n# 1\n- name: a # 2\nx: 1\n",
+            id="an-element-that-moved-keeps-its-comments",
+        ),
+        pytest.param(
+            "list:\n- name: a\n  x: 1\n- name: b\n",
+            "list:\n- name: a\n  x: 2 # c\n- name: b\n",
+            "list:\n- name: b\n- name: a\n  x: 1\n",
+            "list:\n- name: b\n- name: a\n  x: 2 # c\n",
+            id="comments-find-their-element",
+        ),
+    ],
+)
+def test_text_of_elements(origin: str, updated: str, local: str, expected: str) -> None:
+    assert merged(origin, updated, local, SAFE, BY_NAME) == (expected, [])
+
+
+@pytest.mark.parametrize(
+    ("origin", "updated", "local", "safely", "as_kpt"),
+    [
+        pytest.param("a: 1\n", "a: 1 # x\n", "a: 1\nb: 1\n", "a: 1 # x\nb: 1\n", "a: 1\nb: 1\n", id="added-upstream"),
+        pytest.param(
+            "a: 1 # x\n", "a: 1\n", "a: 1 # x\nb: 1\n", "a: 1\nb: 1\n", "a: 1 # x\nb: 1\n", id="removed-upstream"
+        ),
+        pytest.param("a: 1 # x\n", "a: 1 # y\n", "a: 1 # z\n", "a: 1 # z\n", "a: 1 # z\n", id="changed-on-both-sides"),
+        pytest.param("a: 1 # x\n", "a: 1 # y\n", "a: 1\n", "a: 1\n", "a: 1\n", id="removed-locally"),
+        pytest.param("a: 1\n", "a: 2\n", "a: 1 # z\n", "a: 2 # z\n", "a: 2\n", id="ours-beside-a-value-of-theirs"),
+        pytest.param(
+            "a: 1\n", "a: 2 # y\n", "a: 1 # z\n", "a: 2 # z\n", "a: 2 # y\n", id="both-beside-a-value-of-theirs"
+        ),
+        pytest.param("a: 1\n", "a: 1\n", "a: 2 # z\n", "a: 2 # z\n", "a: 2 # z\n", id="ours-beside-a-value-of-ours"),
+        pytest.param(
+            "a: 1\n# x\nb: 1\n",
+            "a: 1\n# y\n# z\nb: 1\n",
+            "a: 2\n# x\nb: 1\n",
+            "a: 2\n# y\n# z\nb: 1\n",
+            "a: 2\n# x\nb: 1\n",
+            id="changed-above",
+        ),
+        pytest.param(
+            "# 2020\na: 1\n",
+            "# 2021\na: 1\n",
+            "# 2020\na: 1\nb: 1\n",
+            "# 2021\na: 1\nb: 1\n",
+            "# 2020\na: 1\nb: 1\n",
+            id="a-licence",
+        ),
+        pytest.param(
+            "a: # x\n- 1\n",
+            "a: # y\n- 2\n",
+            "a: # z\n- 1\n",
+            "a: # z\n- 2\n",
+            "a: # z\n- 2\n",
+            id="beside-a-list",
+        ),
+        pytest.param(
+            "a:\n- 1 # x\n- 2\n",
+            "a:\n- 1 # y\n- 3\n",
+            "a:\n- 1 # x\n- 2 # z\nb: 1\n",
+            "a:\n- 1 # y\n- 3 # z\nb: 1\n",
+            "a:\n- 1 # y\n- 3\nb: 1\n",
+            id="inside-an-atomic-list",
+        ),
+        pytest.param(
+            "a:\n  b: 1\n",
+            "a: # x\n  b: 1\n",
+            "a: {b: 1, c: 1}\n",
+            "a: {b: 1, c: 1} # x\n",
+            "a: {b: 1, c: 1}\n",
+            id="where-the-style-differs",
+        ),
+        pytest.param(
+            "{a: 1}\n",
+            "{a: 1 # x\n}\n",
+            "{a: 1, b: 1}\n",
+            "{a: 1, b: 1}\n",
+            "{a: 1, b: 1}\n",
+            id="where-there-is-no-room",
+        ),
+    ],
+)
+def test_comments(origin: str, updated: str, local: str, safely: str, as_kpt: str) -> None:
+    safe, compat = merged(origin, updated, local), merged(origin, updated, local, COMPAT)
+
+    assert (safe[0], compat[0]) == (safely, as_kpt)
+
+
+@pytest.mark.parametrize(
+    ("origin", "updated", "local", "expected"),
+    [
+        pytest.param("a: 1\n", "a: 1\nc: 1\nb: 'x' # y\n", "a: 2\n", "a: 2\nb: 'x' # y\nc: 1\n", id="keys-in-order"),
+        pytest.param(
+            "a: 1\n",
+            "a: 1\n# m\nm: # n\n  # o\n  z: ['1'] # p\n  b: {x: 1}\n",
+            "a: 2\n",
+            "a: 2\n# m\nm: # n\n  b:\n    x: 1\n  # o\n  z: ['1'] # p\n",
+            id="mappings-anew",
+        ),
+        pytest.param(
+            "list: []\n",
+            "list:\n# e\n- name: a # f\n  image: |\n    x\n",
+            "list: []\n",
+            "list:\n# e\n- image: |\n    x\n  name: a # f\n",
+            id="elements-anew",
+        ),
+        pytest.param(
+            "x: &x [1]\ny: *x\n", "x: &x [1]\ny: *x\nz: 1\n", "x: &x [1]\ny: *x\n", "x: &x [1]\nz: 1\n", id="aliases"
+        ),
+        pytest.param(
+            "a: &x {b: 1}\nc:\n  <<: *x\n  d: 1\n",
+            "a: {b: 1}\nc: {d: 2}\n",
+            "a: &x {b: 1}\nc:\n  <<: *x\n  d: 1\n",
+            "a: &x {b: 1}\nc:\n  d: 2\n",
+            id="merge-keys",
+        ),
+        pytest.param("a: null\nb: 1\n", "a: null\nb: 2\n", "a: null\nb: 1\n", "b: 2\n", id="nulls"),
+    ],
+)
+def test_text_as_kpt_writes_it(origin: str, updated: str, local: str, expected: str) -> None:
+    assert merged(origin, updated, local, COMPAT, BY_NAME)[0] == expected
+
+
+@pytest.mark.parametrize(
+    "local",
+    [
+        pytest.param(f"a:\n  list: # {CONTAINERS_COMMENT}\n  - name: x\n    y: 1\n", id="beside"),
+        pytest.param(f"a:\n  # {CONTAINERS_COMMENT}\n  list:\n  - name: x\n    y: 1\n", id="above"),
+        pytest.param(
+            '# {"$ref":"#/definitions/unknown"}\n\n# {"$ref":"#/definitions/io.k8s.api.core.v1.Nothing"}\na: # {"no\n'
+            f"  list: # {CONTAINERS_COMMENT}\n  - name: x\n    y: 1\n",
+            id="beside-others-that-say-nothing",
+        ),
+    ],
+)
+def test_schemas_in_comments_tell_lists_apart(local: str) -> None:
+    text, conflicts = merged("a:\n  list:\n  - name: x\n", "a:\n  list:\n  - name: x\n    z: 1\n", local, COMPAT)
+
+    assert text == local + "    z: 1\n"
+    assert conflicts == []
+
+
+@pytest.mark.parametrize(
+    ("rules", "expected"),
+    [
+        pytest.param(MergeRules(), "a: 1\n", id="safe"),
+        pytest.param(MergeRules(drops_emptied=False), "m: {}\na: 1\n", id="D1-off"),
+    ],
+)
+def test_a_switch_counts_where_upstream_changed_nothing(rules: MergeRules, expected: str) -> None:
+    origin = "m: {x: 1}\na: 1\n"
+
+    assert merged(origin, origin, "a: 1\n", rules)[0] == expected
