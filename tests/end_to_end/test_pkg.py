@@ -1,0 +1,493 @@
+"""`reconciler pkg`: one package by hand, from a real repository into a folder, as people type it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from reconciler.cli.entry import run
+from tests.support.git_env import commit_files, git, make_bare
+from tests.support.world import config_map, deployment
+
+MAIN = "refs/heads/main"
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+def kptfile(name: str, more: str = "") -> str:
+    return f"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: {name}\n{more}"
+
+
+def mutators(*functions: str) -> str:
+    return "pipeline:\n  mutators:\n" + "".join(f"    - {one}\n" for one in functions)
+
+
+LABELS = "{image: set-labels:v0.2.0, configMap: {tier: front}}"
+FAILS = "{image: set-namespace:v0.4.1}"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What it printed as JSON."""
+        data: dict[str, Any] = json.loads(self.out)
+        return data
+
+
+Pkg = Callable[..., Ended]
+
+
+@pytest.fixture
+def pkg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Pkg:
+    for name in [name for name in os.environ if name.startswith(("RECONCILER", "GIT_", "KPT", "KRM"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("RECONCILER_CACHE", str(tmp_path / ".cache"))
+    monkeypatch.chdir(tmp_path)
+
+    def ended(*arguments: str) -> Ended:
+        code = run(["pkg", *arguments])
+        return Ended(code, *capsys.readouterr())
+
+    return ended
+
+
+@pytest.fixture
+def upstream(tmp_path: Path) -> Path:
+    made = make_bare(tmp_path / "up.git")
+    release(made, "v1", {"Kptfile": kptfile("web"), "web.yaml": deployment("web"), "db/Kptfile": kptfile("db"),
+                         "db/db.yaml": config_map("db", size="1"), "README.md": "read me\n"})  # fmt: skip
+    return made
+
+
+def release(repository: Path, version: str, files: Mapping[str, str | None], folder: str = "web") -> str:
+    content = {f"{folder}/{path}": text.encode() if text is not None else None for path, text in files.items()}
+    commit = commit_files(repository, MAIN, content)
+    git(repository, "update-ref", f"refs/tags/{folder}/{version}", commit)
+    return commit
+
+
+def contents(folder: Path) -> dict[str, str]:
+    files = (path for path in folder.rglob("*") if path.is_file() and ".git" not in path.parts)
+    return {str(path.relative_to(folder)): path.read_text() for path in sorted(files)}
+
+
+def edit(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+# get
+
+
+def test_get_brings_a_package_with_its_subpackages(pkg: Pkg, upstream: Path, tmp_path: Path) -> None:
+    done = pkg("get", "up.git/web@v1")
+    made = contents(tmp_path / "web")
+    root = yaml.safe_load(made["Kptfile"])
+    git_of = {"repo": str(upstream), "directory": "/web", "ref": "v1"}
+
+    assert done.code == 0, done.err
+    assert list(made) == ["Kptfile", "README.md", "db/Kptfile", "db/db.yaml", "web.yaml"]
+    assert root["upstream"] == {"type": "git", "git": git_of, "updateStrategy": "resource-merge"}
+    assert root["upstreamLock"]["git"]["commit"] == git(upstream, "rev-parse", "main")
+    assert list(root) == ["apiVersion", "kind", "metadata", "upstream", "upstreamLock"]
+    assert made["web.yaml"] == deployment("web").replace("metadata:\n", "metadata: # kpt-merge: /web\n", 1)
+
+
+def test_get_follows_the_default_branch_unless_told(pkg: Pkg, upstream: Path, tmp_path: Path) -> None:
+    done = pkg("get", "up.git/web", "mine", "--strategy", "copy-merge", "--for-deployment", "-o", "json")
+    root = yaml.safe_load((tmp_path / "mine/Kptfile").read_text())
+    context = yaml.safe_load((tmp_path / "mine/package-context.yaml").read_text())
+
+    assert (done.code, done.data["outcome"], done.data["upstream"]["ref"]) == (0, "got", "main")
+    assert root["metadata"]["name"] == "mine"
+    assert root["upstream"]["git"]["ref"] == "main"
+    assert root["upstream"]["updateStrategy"] == "copy-merge"
+    assert context["data"] == {"name": "mine"}
+
+
+def test_get_brings_what_subpackages_follow(pkg: Pkg, upstream: Path, tmp_path: Path) -> None:
+    far = make_bare(tmp_path / "far.git")
+    release(far, "v1", {"Kptfile": kptfile("cache"), "c.yaml": config_map("c", size="1")}, "cache")
+    follows = f"upstream:\n  type: git\n  git:\n    repo: {far}\n    directory: /cache\n    ref: v1\n"
+    release(upstream, "v2", {"cache/Kptfile": kptfile("cache", follows)})
+
+    done = pkg("get", "up.git/web@v2")
+
+    assert done.code == 0, done.err
+    assert "size: 1" in (tmp_path / "web/cache/c.yaml").read_text()
+    assert "commit: " in (tmp_path / "web/cache/Kptfile").read_text()
+
+
+@pytest.mark.parametrize(
+    ("files", "arguments", "code", "said"),
+    [
+        pytest.param({}, ["up.git/web@v7"], 3, 'no branch or tag "v7"', id="no-such-ref"),
+        pytest.param({}, ["up.git/nothing@main"], 3, 'must have a folder "nothing"', id="no-such-folder"),
+        pytest.param({}, ["away.git/web"], 3, "away.git", id="no-such-repository"),
+        pytest.param({}, ["https://ada:hunter2@h/r.git/web"], 3, "without credentials", id="credentials"),
+        pytest.param({"web/mine": "mine"}, ["up.git/web"], 3, "must be absent or an empty folder", id="not-empty"),
+        pytest.param({"web": "a file"}, ["up.git/web"], 3, "must be absent or an empty folder", id="a-file"),
+        pytest.param({}, ["up.git/web", "--strategy", "rebase"], 3, "'rebase' is not one of", id="strategy"),
+    ],
+)
+def test_get_that_fails_leaves_everything_as_it_was(
+    pkg: Pkg, upstream: Path, tmp_path: Path, files: dict[str, str], arguments: list[str], code: int, said: str
+) -> None:
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+
+    done = pkg("get", *arguments)
+
+    assert (done.code, said in done.err, "hunter2" in done.err + done.out) == (code, True, False), done
+    assert contents(tmp_path / "web") == {
+        path.removeprefix("web/"): text for path, text in files.items() if "/" in path
+    }
+
+
+def test_get_of_a_package_that_is_wrong_names_file_and_line(pkg: Pkg, upstream: Path, tmp_path: Path) -> None:
+    release(upstream, "v2", {"Kptfile": kptfile("web", "pipeline: [\n")})
+
+    done = pkg("get", "up.git/web@v2")
+
+    assert (done.code, "Kptfile:6: error KptfileSyntax" in done.out) == (1, True), done
+    assert not (tmp_path / "web").exists()
+
+
+def test_a_package_from_afar_must_not_name_repositories_of_this_machine(pkg: Pkg, upstream: Path) -> None:
+    from reconciler.gitio.errors import UrlRefusedError
+    from reconciler.settings import Settings
+    from reconciler.wiring import build_package_parts
+
+    parts = build_package_parts(Settings(), Path("web"), "https://example.com/r.git")
+
+    with pytest.raises(UrlRefusedError, match="a remote configuration must not name it"):
+        parts.upstreams.fetch(str(upstream), "web", "main")
+
+
+# update
+
+
+@pytest.fixture
+def web(pkg: Pkg, upstream: Path, tmp_path: Path) -> Path:
+    assert pkg("get", "up.git/web@v1").code == 0
+    release(upstream, "v2", {"web.yaml": deployment("web", replicas=4, image="2.0"), "README.md": "read more\n"})
+    return tmp_path / "web"
+
+
+def test_update_merges_and_keeps_edits(pkg: Pkg, web: Path) -> None:
+    edit(web / "web.yaml", "replicas: 2 # enough", "replicas: 2 # not enough")
+    edit(web / "db/db.yaml", "size: 1", "size: 5")
+    before, untouched = contents(web), (web / "db/db.yaml").stat()
+    done = pkg("update", "web@v2")
+    after = contents(web)
+
+    assert done.code == 0, done.err
+    assert "Deployment web: replicas 2 → 4" in done.out
+    assert after == {
+        **before,
+        "README.md": "read more\n",
+        "web.yaml": before["web.yaml"].replace("replicas: 2", "replicas: 4").replace("web:1.0", "web:2.0"),
+        "Kptfile": after["Kptfile"],
+    }
+    assert (web / "db/db.yaml").stat().st_ino == untouched.st_ino
+    assert yaml.safe_load(after["Kptfile"])["upstream"]["git"]["ref"] == "v2"
+
+
+def test_a_second_update_writes_nothing(pkg: Pkg, web: Path) -> None:
+    assert pkg("update", "web@v2").code == 0
+    before = {path: path.stat().st_ino for path in web.rglob("*")}
+
+    done = pkg("update", "web", "-o", "json")
+
+    assert (done.code, done.data["outcome"]) == (0, "unchanged")
+    assert {path: path.stat().st_ino for path in web.rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    ("policy", "code", "chosen", "replicas"),
+    [
+        pytest.param("upstream", 0, "upstream", 4, id="upstream"),
+        pytest.param("local", 0, "local", 7, id="local"),
+        pytest.param("block", 1, "none", 7, id="block"),
+    ],
+)
+def test_conflicts_are_told_and_settled_as_wished(
+    pkg: Pkg, web: Path, policy: str, code: int, chosen: str, replicas: int
+) -> None:
+    edit(web / "web.yaml", "replicas: 2", "replicas: 7")
+    before = contents(web)
+    done = pkg("update", "web@v2", "--conflicts", policy, "-o", "json")
+
+    assert (done.code, done.data["conflicts"]) == (code, [{
+        "kind": "field", "file": "web.yaml", "resource": "Deployment/_cluster/web", "pointer": "/spec/replicas",
+        "base": 2, "local": 7, "upstream": 4, "chosen": chosen, "rule": "D2",
+    }])  # fmt: skip
+    assert f"replicas: {replicas}" in (web / "web.yaml").read_text()
+    assert (contents(web) == before) == (policy == "block")
+
+
+def test_conflicts_in_words(pkg: Pkg, web: Path) -> None:
+    edit(web / "web.yaml", "replicas: 2", "replicas: 7")
+    (web / "README.md").write_text("mine\n")
+
+    done = pkg("update", "web@v2")
+
+    assert "web.yaml Deployment/_cluster/web /spec/replicas: base 2, local 7, upstream 4: upstream wins" in done.out
+    assert "README.md: file changed locally, changed upstream: local stays (D16)" in done.out
+
+
+def test_a_secret_is_never_shown(pkg: Pkg, upstream: Path, tmp_path: Path) -> None:
+    secret = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  p: {}\n"
+    release(upstream, "v3", {"s.yaml": secret.format("hunter1")})
+    assert pkg("get", "up.git/web@v3").code == 0
+    release(upstream, "v4", {"s.yaml": secret.format("hunter2")})
+    edit(tmp_path / "web/s.yaml", "hunter1", "hunter3")
+
+    told = [pkg("update", "web@v4", "--dry-run"), pkg("update", "web@v4", "--dry-run", "-o", "json")]
+    told += [pkg("diff", "web"), pkg("diff", "web@v4", "-o", "json"), pkg("update", "web@v4")]
+
+    assert [one.code for one in told] == [2, 2, 2, 2, 0]
+    assert not [one for one in told if "hunter" in one.out + one.err]
+
+
+def test_a_dry_run_shows_the_diff_and_writes_nothing(pkg: Pkg, web: Path) -> None:
+    before = contents(web)
+    done = pkg("update", "web", "--ref", "v2", "--dry-run")
+
+    assert (done.code, contents(web)) == (2, before), done.err
+    assert "-  replicas: 2 # enough" in done.out
+    assert "+  replicas: 4 # enough" in done.out
+
+
+def test_a_strategy_is_remembered(pkg: Pkg, web: Path) -> None:
+    assert pkg("update", "web@v2", "--strategy", "force-delete-replace").code == 0
+    assert pkg("update", "web@main").code == 0
+
+    assert yaml.safe_load((web / "Kptfile").read_text())["upstream"]["updateStrategy"] == "force-delete-replace"
+
+
+def test_fast_forward_names_the_files_that_were_changed(pkg: Pkg, web: Path) -> None:
+    edit(web / "web.yaml", "replicas: 2", "replicas: 7")
+    before = contents(web)
+    done = pkg("update", "web@v2", "--strategy", "fast-forward")
+
+    assert (done.code, contents(web)) == (1, before)
+    assert "web.yaml: error FastForwardLocalChanges" in done.out
+
+
+def test_links_are_not_followed_and_stay(pkg: Pkg, web: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.yaml"
+    (web / "web.yaml").rename(outside)
+    (web / "web.yaml").symlink_to(outside)
+    before = outside.read_text()
+    done = pkg("update", "web@v2")
+
+    assert done.code == 0, done.err
+    assert "Deployment" in done.out
+    assert (web / "web.yaml").is_symlink()
+    assert outside.read_text() == before
+
+
+def test_a_link_where_a_new_file_is_to_be_is_refused(pkg: Pkg, web: Path, upstream: Path, tmp_path: Path) -> None:
+    release(upstream, "v3", {"new.yaml": config_map("new", a="1")})
+    (web / "new.yaml").symlink_to(tmp_path / "outside.yaml")
+    before = contents(web)
+    done = pkg("update", "web@v3")
+
+    assert (done.code, "new.yaml is in the way" in done.err) == (3, True), done
+    assert contents(web) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        pytest.param("", 1, "Kptfile: error KptfileMissing", id="none"),
+        pytest.param(kptfile("web"), 1, "UpstreamMissing: a package must name", id="no-upstream"),
+        pytest.param("kind: [\n", 1, "Kptfile:2: error KptfileSyntax", id="syntax"),
+        pytest.param(kptfile("web", "upstream: {updateStrategy: rebase}\n"), 1,
+                     "Kptfile:5: error KptfileInvalid: upstream.updateStrategy", id="strategy"),
+        pytest.param(kptfile("web", "upstream: {type: git, git: {repo: 'ext::sh -c ls', ref: v1}}\n"), 3,
+                     "must not name a remote helper", id="hostile-address"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_updated_says_why(pkg: Pkg, tmp_path: Path, text: str, code: int, said: str) -> None:
+    (tmp_path / "web").mkdir()
+    if text:
+        (tmp_path / "web/Kptfile").write_text(text)
+
+    done = pkg("update", "web")
+
+    assert (done.code, said in done.out + done.err, "Traceback" in done.err) == (code, True, False), done
+
+
+# in a work tree
+
+
+def commit_all(folder: Path) -> None:
+    git(folder, "add", "--all", "--force", ".")
+    git(folder, "commit", "--quiet", "-m", "all")
+
+
+@pytest.fixture
+def tracked(web: Path) -> Path:
+    git(web, "init", "--quiet")
+    commit_all(web)
+    return web
+
+
+def test_what_git_could_not_bring_back_is_not_replaced(pkg: Pkg, tracked: Path) -> None:
+    edit(tracked / "web.yaml", "# enough", "# not enough")
+    before = contents(tracked)
+    refused = pkg("update", "web@v2")
+    kept = contents(tracked)
+    forced = pkg("update", "web@v2", "--allow-uncommitted")
+
+    assert (refused.code, kept) == (3, before)
+    assert "web.yaml must be committed" in refused.err
+    assert (forced.code, "not enough" in (tracked / "web.yaml").read_text()) == (0, True)
+
+
+def test_uncommitted_files_that_stay_are_in_nobodys_way(pkg: Pkg, tracked: Path) -> None:
+    edit(tracked / "db/db.yaml", "size: 1", "size: 5")
+    (tracked / "notes.txt").write_text("mine")
+    index = (tracked / ".git/index").read_bytes()
+
+    done = pkg("update", "web@v2")
+
+    assert done.code == 0, done.err
+    assert "size: 5" in (tracked / "db/db.yaml").read_text()
+    assert (tracked / ".git/index").read_bytes() == index
+
+
+# diff
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        pytest.param(["web"], 2, {"web.yaml"}, id="what-people-changed"),
+        pytest.param(["web@v2"], 2, {"web.yaml", "README.md"}, id="against-a-ref"),
+        pytest.param(["web", "--against", "web/v2"], 2, {"web.yaml", "README.md"}, id="against-a-ref-apart"),
+        pytest.param(["web", "--against", "latest"], 2, {"web.yaml"}, id="against-what-is-followed"),
+        pytest.param(["web@v2", "--to", "3way"], 2, {"web.yaml", "README.md", "Kptfile"}, id="what-an-update-does"),
+    ],
+)
+def test_diff(pkg: Pkg, web: Path, arguments: list[str], code: int, told: set[str]) -> None:
+    edit(web / "web.yaml", "replicas: 2", "replicas: 7")
+    before = contents(web)
+    done = pkg("diff", *arguments, "-o", "json")
+
+    assert (done.code, {one["path"] for one in done.data["diffs"]}) == (code, told), done.err
+    assert contents(web) == before
+
+
+def test_diff_in_words(pkg: Pkg, web: Path) -> None:
+    assert pkg("diff", "web").code == 0
+
+    edit(web / "web.yaml", "replicas: 2", "replicas: 7")
+    done = pkg("diff", "web")
+
+    assert done.code == 2
+    assert "Deployment web: replicas 2 → 7" in done.out
+    assert "-  replicas: 2 # enough" in done.out
+    assert "kpt-merge" not in "".join(line for line in done.out.splitlines() if line.startswith(("+", "-")))
+
+
+# render
+
+
+def packaged(folder: Path, *functions: str, more: str = "") -> Path:
+    folder.mkdir()
+    text = kptfile("web", mutators(*functions)).replace("metadata:\n", f"metadata:\n{more}")
+    (folder / "Kptfile").write_text(text)
+    (folder / "web.yaml").write_text("# licence\n" + deployment("web"))
+    (folder / "other.txt").write_text("no resource\r\n")
+    (folder / "run.sh").write_text("#!/bin/sh\n")
+    (folder / "run.sh").chmod(0o755)
+    return folder
+
+
+def test_render_writes_what_functions_change_and_nothing_else(pkg: Pkg, tmp_path: Path) -> None:
+    folder = packaged(tmp_path / "web", LABELS)
+    other = (folder / "other.txt").stat().st_ino
+    done = pkg("render", "web", "--results-dir", "results")
+    again = pkg("render", "web", "-o", "json")
+    results = yaml.safe_load((tmp_path / "results/results.yaml").read_text())
+
+    assert done.code == 0, done.out
+    assert "mutator set-labels:v0.2.0: passed" in done.out
+    assert (folder / "web.yaml").read_text().startswith("# licence\napiVersion: apps/v1\n")
+    assert "tier: front" in (folder / "web.yaml").read_text()
+    assert "Rendered" not in (folder / "Kptfile").read_text()
+    assert (folder / "other.txt").stat().st_ino == other
+    assert (again.code, again.data["outcome"], "changes" in again.data) == (0, "rendered", False)
+    assert (results["kind"], results["exitCode"], len(results["items"])) == ("FunctionResultList", 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("more", "saved"),
+    [
+        pytest.param("", False, id="nothing-is-written"),
+        pytest.param('  annotations: {kpt.dev/save-on-render-failure: "true"}\n', True, id="unless-it-is-asked-for"),
+    ],
+)
+def test_render_that_fails(pkg: Pkg, tmp_path: Path, more: str, saved: bool) -> None:
+    folder = packaged(tmp_path / "web", LABELS, FAILS, more=more)
+    before = contents(folder)
+    done = pkg("render", "web", "--results-dir", "results", "-o", "json")
+    results = yaml.safe_load((tmp_path / "results/results.yaml").read_text())
+
+    assert (done.code, done.data["failure"]["function"]) == (1, "set-namespace:v0.4.1")
+    assert ("tier: front" in (folder / "web.yaml").read_text(), contents(folder) != before) == (saved, saved)
+    assert (results["exitCode"], [item["exitCode"] for item in results["items"]]) == (1, [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        pytest.param("{exec: /bin/cat}", "functions.exec", id="commands-are-off"),
+        pytest.param("{image: example.com/own/fn:v1}", "functions.containers", id="containers-are-off"),
+        pytest.param("{image: 'not an image'}", "pipeline.mutators[0].image", id="invalid"),
+    ],
+)
+def test_render_runs_nothing_that_is_not_listed(pkg: Pkg, tmp_path: Path, function: str, said: str) -> None:
+    folder = packaged(tmp_path / "web", function)
+    before = contents(folder)
+    done = pkg("render", "web")
+
+    assert (done.code, said in done.out, contents(folder) == before) == (1, True, True), done.out
+
+
+# the process
+
+
+def test_the_wires_are_connected(upstream: Path, tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("RECONCILER", "GIT_"))}
+
+    def ended(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "reconciler", "pkg", *arguments]
+        wanted = environment | {"PYTHONPATH": str(PROJECT), "RECONCILER_CACHE": str(tmp_path / ".cache")}
+        return subprocess.run(command, cwd=tmp_path, env=wanted, text=True, capture_output=True, check=False)
+
+    assert ended("get", f"{upstream}/web@v1").returncode == 0
+    assert ended("diff", "web").returncode == 0
+    assert ended("update").returncode == 1
+    assert ended("fly").returncode == 3
+    assert "Bring a package to where its upstream stands" in ended("--help").stdout
