@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import lru_cache
 from typing import Self
 
 from reconciler.daemon.backoff import Backoff
+from reconciler.daemon.tree_moves import Move, collide, moves
 from reconciler.gitio.errors import GitError, MirrorCorruptError, ObjectMissingError, TooLargeError
 from reconciler.gitio.mirror import Kind, Mirror, fetch_all
 from reconciler.gitio.reader import Commit, ObjectReader, TreeEntry
@@ -112,6 +113,15 @@ class Remote:
         """Return whether a path at `head` differs from what `base` and `branch` have there."""
         return self._differs(*(self.commit(one).tree for one in (head, base, branch)))
 
+    def collides(self, head: CommitId, base: CommitId, branch: CommitId, outside: Collection[str]) -> bool:
+        """Return whether `head` and `branch` have both changed a path since `base`, differently and in no `outside`."""
+        trees = [self.commit(one).tree for one in (head, base, branch)]
+        return collide(self._reader, trees[0], trees[1], trees[2], outside)
+
+    def moves(self, since: CommitId, commit: CommitId) -> Iterator[Move]:
+        """Yield the paths that differ between two commits with what stands there in the second."""
+        return moves(self._reader, self.commit(since).tree, self.commit(commit).tree)
+
     def _differs(self, head: str, *others: str | None) -> bool:
         inside, *known = (self._entries(tree) for tree in (head, *others))
         names = {*inside, *(name for entries in known for name in entries)}
@@ -176,7 +186,7 @@ class DestinationObjects:
         self._destination = destination
         self.tree_at, self.blob_at = remote.tree_at, remote.blob_at
         self.files, self.first_parents = remote.files, remote.first_parents
-        self.fork, self.offers_more = remote.fork, remote.offers_more
+        self.fork, self.offers_more, self.collides = remote.fork, remote.offers_more, remote.collides
         self._commit = remote.commit
 
     def steps(self, head: CommitId, base: CommitId) -> Sequence[Step]:

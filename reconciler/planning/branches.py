@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from reconciler.planning.state import DestinationState, DraftBranch
@@ -27,10 +27,19 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Sync:
+    """A pure merge of the cluster branch: its side wherever it moved from `since` to `commit` (git.md finding 5)."""
+
+    commit: CommitId
+    since: CommitId
+
+
+@dataclass(frozen=True)
 class Grow:
     """Put `steps` on top of `start`: the draft's head, or a commit of the cluster branch for a new or rebuilt draft.
 
     `base` is the commit of the cluster branch that the draft starts at, `edited` whether people's commits are on it.
+    With `sync` the cluster branch is merged in first.
     """
 
     branch: str
@@ -39,6 +48,7 @@ class Grow:
     base: CommitId
     steps: tuple[Step, ...]
     edited: bool = False
+    sync: Sync | None = None
 
 
 @dataclass(frozen=True)
@@ -60,10 +70,14 @@ Layout = Grow | End | Keep
 
 
 class History(Protocol):
-    """What lies on a draft branch."""
+    """What lies on a draft branch, and what the cluster branch has done since."""
 
     def steps(self, head: CommitId, base: CommitId) -> Sequence[Step]:
         """Return our commits after `base` up to `head` as steps, oldest first."""
+        ...
+
+    def collides(self, head: CommitId, base: CommitId, branch: CommitId, outside: Collection[str]) -> bool:
+        """Return whether `head` and `branch` have both changed a path since `base`, differently and in no `outside`."""
         ...
 
     def offers_more(self, head: CommitId, base: CommitId, branch: CommitId) -> bool:
@@ -76,7 +90,8 @@ class Wishes:
     """What was decided for the packages of one draft branch.
 
     `changed`: new steps by package; `withdrawn`: by package, the step that puts back what the cluster branch has;
-    `standing`: packages whose offer stays; `moved`: packages that the draft changes, or is
+    `standing`: packages whose offer stays; `as_they_are`: by package, the step that puts back what the draft has, for
+    those which a merge of the cluster branch would change; `moved`: packages that the draft changes, or is
     to change, and that the cluster branch has changed since the draft's base; `edited`: packages that hold people's
     changes on the cluster branch.
     """
@@ -86,6 +101,7 @@ class Wishes:
     standing: frozenset[str]
     moved: frozenset[str]
     edited: frozenset[str]
+    as_they_are: Mapping[str, Step] = field(default_factory=dict)
 
     @property
     def kept(self) -> frozenset[str]:
@@ -125,8 +141,13 @@ def _edited(
     if not history.offers_more(head, known.base, published):
         changed = _in_order(wishes.changed)
         return Grow(branch, head, published, published, changed) if changed else End(branch, head)
-    steps = _in_order({**wishes.withdrawn, **wishes.changed})
-    return Grow(branch, head, head, known.base, steps, edited=True) if steps else Keep(branch)
+    wanted = {**wishes.withdrawn, **wishes.changed}
+    if not wanted:
+        return Keep(branch)
+    if not wishes.moved & wanted.keys():
+        return Grow(branch, head, head, known.base, _in_order(wanted), edited=True)
+    steps = _in_order({**wishes.as_they_are, **wanted})
+    return Grow(branch, head, head, published, steps, edited=True, sync=Sync(published, known.base))
 
 
 def _rebuilt(branch: str, known: DraftBranch, published: CommitId, wishes: Wishes, history: History) -> Grow:

@@ -30,7 +30,7 @@ CODES = (
         "DraftEdited",
         Severity.ERROR,
         Scope.PACKAGE,
-        "People changed a draft, and the cluster branch has moved on in the same package.",
+        "People changed files of a draft beside our packages that the cluster branch has changed as well.",
     ),
     FUNCTION_INTERRUPTED := Code(
         "FunctionInterrupted", Severity.ERROR, Scope.PACKAGE, "A function was stopped from outside; it is tried again."

@@ -227,8 +227,8 @@ def edited_places(record: PackageRecord, seen: Seen) -> tuple[str, ...]:
 
 def _stuck(question: Question, trace: Trace) -> Blocked:
     message = (
-        f"people changed the draft of {question.variant.place}, and the cluster branch has moved on in the package;"
-        " merge the draft or delete it, and the update follows"
+        f"people changed the draft of {question.variant.place} in files beside the package that the cluster branch has"
+        " changed as well, so that it cannot be brought up to date; merge it or delete it, and the update follows"
     )
     return failed(question, (_finding(question, DRAFT_EDITED, message),), trace)
 

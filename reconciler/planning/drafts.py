@@ -69,7 +69,8 @@ def _wishes(
             standing.add(package)
     moved = {one for one in packages if ground.has_moved(one) and (one in changed or ground.is_touched(one))}
     edited = {one for one in moved if _is_edited(ground, one)}
-    return Wishes(changed, withdrawn, frozenset(standing), frozenset(moved), frozenset(edited))
+    kept = {one: _as_it_is(ground, one) for one in moved & (standing - changed.keys() - withdrawn.keys())}
+    return Wishes(changed, withdrawn, frozenset(standing), frozenset(moved), frozenset(edited), kept)
 
 
 def _is_edited(ground: Ground, package: str) -> bool:
@@ -83,11 +84,19 @@ def _step(draft: Draft, words: Words, config_seconds: int) -> Step:
     return Step(draft.variant.place.package, draft.rendered.files, words.status, words.message, seconds)
 
 
+def _as_it_is(ground: Ground, package: str) -> Step:
+    """Return the commit that puts a package back on its draft as it is there, after the cluster branch was merged."""
+    content, status = ground.at(ground.heads.drafts.get(ground.branch_of(package)), package)
+    return Step(package, content, status, _message(ground, package, "keep it as it is in the draft"))
+
+
+def _message(ground: Ground, package: str, what: str, why: str = "") -> str:
+    trailers = f"Reconciler-Repository: {ground.destination.name}\nReconciler-Package: {package}\n"
+    return "\n\n".join(filter(None, (f"{package}: {what}", why, trailers)))
+
+
 def _undo(ground: Ground, package: str) -> Step:
     """Return the commit that takes a package out of a draft which people work on."""
     content, status = ground.at(ground.heads.branch, package)
-    message = (
-        f"{package}: take it out of the draft\n\nThe cluster branch holds what is wanted, or it was declined.\n\n"
-        f"Reconciler-Repository: {ground.destination.name}\nReconciler-Package: {package}\n"
-    )
-    return Step(package, content, status, message)
+    why = "The cluster branch holds what is wanted, or it was declined."
+    return Step(package, content, status, _message(ground, package, "take it out of the draft", why))

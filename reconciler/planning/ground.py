@@ -65,7 +65,7 @@ class Ground:
             return Seen(published)
         drafted, _ = self.at(self.heads.drafts[branch], package)
         at_base, _ = self.at(known.base, package)
-        stuck = known.edited and self.has_moved(package)
+        stuck = known.edited and self.has_moved(package) and self._collides(branch, known)
         return Seen(published, None if drafted in (at_base, published) else drafted, self.is_frozen(branch), stuck)
 
     def has_moved(self, package: str) -> bool:
@@ -78,6 +78,13 @@ class Ground:
         known = self._open_draft(package)
         head = self.heads.drafts.get(self.branch_of(package))
         return known is not None and self.at(known.base, package) != self.at(head, package)
+
+    def _collides(self, branch: str, known: DraftBranch) -> bool:
+        """Return whether people's work on a draft, outside of our packages, would be lost by merging the branch."""
+        assert self.heads.branch
+        ours = [one for one, record in self.state.packages.items() if record.put and record.draft == branch]
+        outside = [path for one in ours for path in (self.destination.path(one), self.destination.status_path(one))]
+        return self.objects.collides(self.heads.drafts[branch], known.base, self.heads.branch, outside)
 
     def _open_draft(self, package: str) -> DraftBranch | None:
         return self.state.drafts.get(self.branch_of(package))

@@ -67,7 +67,7 @@ class Seen:
     """What stood on the branches when the outcome was found: the package's trees, None where absent.
 
     `frozen`: the draft was proposed, so that nothing could be written to it. `stuck`: people work on the draft, and
-    the cluster branch has moved on in this package since it began.
+    the cluster branch has moved on in this package, and in a file of theirs, since it began.
     """
 
     published: TreeId | None = None

@@ -50,6 +50,11 @@ def state_message(destination: Destination) -> str:
     return f"state({destination.name}): what the reconciler remembers of its packages\n"
 
 
+def sync_message(destination: Destination) -> str:
+    """Return the message of the merge that brings an edited draft up to date with its cluster branch."""
+    return f"sync({destination.name}): take in what {destination.branch} has changed\n"
+
+
 def _subject(task: str, place: str, reason: str) -> str:
     room = SUBJECT_WIDTH - len(f"{task}({place}): ")
     if room >= _SHORTEST_REASON or room >= len(reason) > 0:

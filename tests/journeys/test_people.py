@@ -363,6 +363,43 @@ def test_an_edited_draft_ends_when_all_of_it_was_taken(world: World, how: str, d
     assert "metrics:3.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
 
 
+@pytest.mark.parametrize("how", ["merge", "squash"])
+def test_a_hot_fix_below_an_edited_draft_is_merged_into_it(world: World, how: str) -> None:
+    release(world)
+    world.sync()
+    edited = world.commit("drafts/berlin", {"metrics/notes.md": "checked\n", "README.md": "ours\n"})
+    fixed = world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    world.commit("clusters/berlin", {"elsewhere.md": "ours\n"})
+    release(world, "v3", "3.0")
+
+    world.settle()
+
+    for commit in (edited, fixed):
+        assert git(world.fleet, "merge-base", commit, "drafts/berlin") == commit
+    world.merge("berlin", how, delete=True)
+    assert world.settle().outcomes["berlin/metrics"] == "published"
+    text = world.text("clusters/berlin", "metrics/deployment.yaml")
+    assert ("replicas: 5" in text, "metrics:3.0" in text) == (True, True)
+    assert [world.text("clusters/berlin", path) for path in ("metrics/notes.md", "README.md", "elsewhere.md")] == [
+        "checked\n", "ours\n", "ours\n",
+    ]  # fmt: skip
+
+
+def test_a_file_of_theirs_that_both_branches_changed_keeps_the_draft_as_it_is(world: World) -> None:
+    world.commit("clusters/berlin", {"README.md": "first\n"})
+    release(world)
+    world.settle()
+    edited = world.commit("drafts/berlin", {"README.md": "theirs\n"})
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    world.commit("clusters/berlin", {"README.md": "others\n"})
+    release(world, "v3", "3.0")
+
+    after = world.settle()
+
+    assert after.outcomes["berlin/metrics"] == "DraftEdited"
+    assert world.head("drafts/berlin") == edited
+
+
 def test_an_edited_draft_that_is_only_partly_taken_is_kept(world: World) -> None:
     release(world)
     world.sync()

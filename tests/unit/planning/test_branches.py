@@ -1,8 +1,10 @@
 """From wishes to what becomes of one draft branch."""
 
+from dataclasses import replace
+
 import pytest
 
-from reconciler.planning.branches import End, Grow, Keep, Layout, Step, Wishes, lay_out
+from reconciler.planning.branches import End, Grow, Keep, Layout, Step, Sync, Wishes, lay_out
 from reconciler.planning.state import DraftBranch
 from tests.unit.planning.values import Tables, commit, state, tree
 
@@ -15,10 +17,13 @@ def step(package: str) -> Step:
     return Step(package, tree(f"{package}-tree"), None, f"{package}: change")
 
 
-def wishes(changed: str = "", withdrawn: str = "", standing: str = "", moved: str = "", edited: str = "") -> Wishes:
+def wishes(
+    changed: str = "", withdrawn: str = "", standing: str = "", moved: str = "", edited: str = "", kept: str = ""
+) -> Wishes:
     """Wishes by one letter for each package."""
-    steps = ({one: step(one) for one in packages} for packages in (changed, withdrawn))
-    return Wishes(*steps, *(frozenset(packages) for packages in (standing, moved, edited)))
+    steps = ({one: step(one) for one in packages} for packages in (changed, withdrawn, kept))
+    first, second, third = steps
+    return Wishes(first, second, *(frozenset(packages) for packages in (standing, moved, edited)), third)
 
 
 def laid_out(wanted: Wishes, known: DraftBranch | None, more: bool = True) -> Layout:
@@ -30,6 +35,10 @@ def laid_out(wanted: Wishes, known: DraftBranch | None, more: bool = True) -> La
 def grow(start: str, base: str, packages: str, edited: bool = False, old: str | None = "d1") -> Grow:
     head = commit(old) if old else None
     return Grow("d", head, commit(start), commit(base), tuple(step(one) for one in packages), edited)
+
+
+def synced(packages: str) -> Grow:
+    return replace(grow("d1", "b1", packages, edited=True), sync=Sync(B, BASE))
 
 
 @pytest.mark.parametrize(
@@ -58,6 +67,14 @@ def grow(start: str, base: str, packages: str, edited: bool = False, old: str | 
         pytest.param(wishes(standing="a"), EDITED, Keep("d"), id="edited-stands"),
         pytest.param(wishes("a", standing="a"), EDITED, grow("d1", "b0", "a", True), id="edited-appended"),
         pytest.param(wishes(withdrawn="a", standing="a"), EDITED, grow("d1", "b0", "a", True), id="edited-taken-out"),
+        pytest.param(wishes("a", standing="a", moved="a"), EDITED, synced("a"), id="edited-and-B-moved-there"),
+        pytest.param(
+            wishes("a", standing="ab", moved="ab", kept="b"), EDITED, synced("ab"), id="edited-beside-one-that-stays"
+        ),
+        pytest.param(
+            wishes("a", standing="ab", moved="b", kept="b"), EDITED, grow("d1", "b0", "a", True), id="elsewhere"
+        ),
+        pytest.param(wishes(withdrawn="a", standing="a", moved="a"), EDITED, synced("a"), id="edited-and-taken-out"),
         pytest.param(wishes(), EDITED, Keep("d"), id="edited-with-only-people's-work"),
         pytest.param(wishes(standing="b", moved="a"), EDITED, Keep("d"), id="edited-is-never-rebuilt"),
     ],

@@ -362,4 +362,4 @@ def test_a_changed_function_is_a_reason_to_render(today: dict[str, str], renders
 
     decide(Question(GW, remembered, Seen(None, OUTPUT.id)), CATALOG, kitchen, kitchen.render)
 
-    assert len(kitchen.earlier) == renders
+    assert len(kitchen.made) == renders

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -81,6 +81,7 @@ class Tables:
     statuses: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     commits: Sequence[Step] = ()
     more: bool = True
+    collide: bool = False
     forks: Mapping[str, str] = field(default_factory=dict)
 
     def tree_at(self, commit: CommitId, path: str) -> TreeId | None:
@@ -107,6 +108,9 @@ class Tables:
 
     def steps(self, head: CommitId, base: CommitId) -> Sequence[Step]:
         return self.commits
+
+    def collides(self, head: CommitId, base: CommitId, branch: CommitId, outside: Collection[str]) -> bool:
+        return self.collide
 
     def offers_more(self, head: CommitId, base: CommitId, branch: CommitId) -> bool:
         return self.more

@@ -1,0 +1,52 @@
+"""What changed between trees: the moves of a branch, and whether somebody else moved the same (git.md finding 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Protocol
+
+from reconciler.gitio.reader import TreeEntry
+from reconciler.snapshot.objects import SUBMODULE, TreeId
+
+
+class Trees(Protocol):
+    """The trees of a repository, by id."""
+
+    def tree(self, tree: TreeId) -> tuple[TreeEntry, ...]:
+        """Return the entries of a tree."""
+        ...
+
+    def entry(self, tree: TreeId, path: str) -> TreeEntry | None:
+        """Return what stands at `path` below `tree`."""
+        ...
+
+
+Move = tuple[str, TreeEntry | None]
+
+
+def moves(trees: Trees, old: TreeId, new: TreeId, folder: str = "") -> Iterator[Move]:
+    """Yield each path that differs with what stands there in `new`, None where it is gone; new folders are one path."""
+    before, after = ({entry.name: entry for entry in trees.tree(tree)} for tree in (old, new))
+    for name in sorted({*before, *after}):
+        one, other = before.get(name), after.get(name)
+        if one == other:
+            continue
+        if one and other and one.is_tree and other.is_tree:
+            yield from moves(trees, TreeId(one.id), TreeId(other.id), f"{folder}{name}/")
+        else:
+            yield f"{folder}{name}", other
+
+
+def collide(trees: Trees, head: TreeId, base: TreeId, branch: TreeId, outside: Collection[str]) -> bool:
+    """Return whether `head` has changed something since `base` that taking in `branch` would undo.
+
+    Paths in `outside`, and what lies below them, do not count. A submodule that moved cannot be taken in at all.
+    """
+    for path, entry in moves(trees, base, branch):
+        if any(path == one or path.startswith(f"{one}/") for one in outside):
+            continue
+        if entry and entry.mode == SUBMODULE:
+            return True
+        if trees.entry(head, path) not in (entry, trees.entry(base, path)):
+            return True
+    return False

@@ -1,0 +1,82 @@
+"""What moved between trees, over a table of trees: folders are dictionaries, files texts."""
+
+import hashlib
+import json
+from typing import Any
+
+import pytest
+
+from reconciler.daemon.tree_moves import collide, moves
+from reconciler.gitio.reader import TreeEntry
+from reconciler.snapshot.objects import DIRECTORY, FILE, SUBMODULE, ObjectId, TreeId
+
+Folder = dict[str, Any]
+
+
+class Table:
+    """Trees by an id that is a digest of what they hold."""
+
+    def __init__(self) -> None:
+        self._trees: dict[str, tuple[TreeEntry, ...]] = {}
+
+    def put(self, folder: Folder) -> TreeId:
+        entries = [self._entry(name, one) for name, one in sorted(folder.items())]
+        tree = hashlib.sha1(json.dumps(folder, sort_keys=True).encode()).hexdigest()
+        self._trees[tree] = tuple(entries)
+        return TreeId(tree)
+
+    def _entry(self, name: str, one: Any) -> TreeEntry:
+        if isinstance(one, dict):
+            return TreeEntry(DIRECTORY, name, ObjectId(self.put(one)))
+        return TreeEntry(SUBMODULE if one == "submodule" else FILE, name, ObjectId(f"blob-{one}"))
+
+    def tree(self, tree: TreeId) -> tuple[TreeEntry, ...]:
+        return self._trees[tree]
+
+    def entry(self, tree: TreeId, path: str) -> TreeEntry | None:
+        found = TreeEntry(DIRECTORY, "", ObjectId(tree))
+        for name in path.split("/"):
+            inside = self.tree(TreeId(found.id)) if found.is_tree else ()
+            step = next((entry for entry in inside if entry.name == name), None)
+            if step is None:
+                return None
+            found = step
+        return found
+
+
+BASE = {"a": {"x": "1", "y": "1"}, "r": "1"}
+
+
+@pytest.mark.parametrize(
+    ("new", "expected"),
+    [
+        pytest.param(BASE, [], id="equal"),
+        pytest.param({**BASE, "r": "2"}, ["r"], id="a-file"),
+        pytest.param({**BASE, "a": {"x": "2", "y": "1"}}, ["a/x"], id="below-a-folder"),
+        pytest.param({**BASE, "b": {"x": "1", "z": "1"}}, ["b"], id="a-new-folder-is-one"),
+        pytest.param({"r": "1"}, ["a"], id="a-folder-gone"),
+        pytest.param({**BASE, "a": "file"}, ["a"], id="a-file-for-a-folder"),
+    ],
+)
+def test_what_moved(new: Folder, expected: list[str]) -> None:
+    table = Table()
+
+    assert [path for path, _ in moves(table, table.put(BASE), table.put(new))] == expected
+
+
+@pytest.mark.parametrize(
+    ("head", "branch", "expected"),
+    [
+        pytest.param({**BASE, "r": "2"}, {**BASE, "s": "1"}, False, id="different-paths"),
+        pytest.param({**BASE, "r": "2"}, {**BASE, "r": "3"}, True, id="one-path"),
+        pytest.param({**BASE, "r": "2"}, {**BASE, "r": "2"}, False, id="the-same-change"),
+        pytest.param({**BASE, "r": "2"}, {"a": BASE["a"]}, True, id="changed-and-gone"),
+        pytest.param({**BASE, "a": {"x": "2", "y": "1"}}, {**BASE, "a": {"x": "3", "y": "1"}}, False, id="in-ours"),
+        pytest.param({**BASE, "b": {"x": "1"}}, {**BASE, "b": {"y": "1"}}, True, id="two-new-folders"),
+        pytest.param(BASE, {**BASE, "m": "submodule"}, True, id="a-submodule"),
+    ],
+)
+def test_what_collides(head: Folder, branch: Folder, expected: bool) -> None:
+    table = Table()
+
+    assert collide(table, table.put(head), table.put(BASE), table.put(branch), ["a"]) is expected
