@@ -38,7 +38,7 @@ def ref_candidates(directory: str, ref: str) -> tuple[str, ...]:
 
 def with_lock(kptfile: Kptfile, git: GitUpstream, fetched: Fetched) -> Kptfile:
     """Return the Kptfile with the commit in its upstreamLock."""
-    place = {"repo": git.repo, "directory": git.directory, "ref": git.ref, "commit": fetched.commit}
+    place = {"repo": git.repo, "directory": git.directory, "ref": fetched.ref, "commit": fetched.commit}
     return kptfile.with_data({**kptfile.data, "upstreamLock": {"type": "git", "git": place}})
 
 
