@@ -12,6 +12,7 @@ from reconciler.krm.merge3 import MergeError, merge3
 from reconciler.krm.schema import Shapes
 from reconciler.krm.shapes import Shape
 from reconciler.krm.yaml import Document, YamlError
+from reconciler.packages.codes import MERGE_IMPOSSIBLE
 from reconciler.packages.merge_comments import MERGE_COMMENT, with_comments
 from reconciler.packages.parsing import Unparsable
 from reconciler.packages.update.difference import is_same_resource
@@ -146,7 +147,7 @@ def _changed(group: Group, shapes: _KnownShapes, options: MergeOptions) -> _Outc
     try:
         merged = merge3(origin, updated, local, shapes.of(entry), options.rules)
     except (MergeError, YamlError) as error:
-        finding = Finding("MergeImpossible", str(error), entry.where)
+        finding = MERGE_IMPOSSIBLE.finding(str(error), entry.where)
         return _Outcome(Placed(group, entry.path, entry.document), (), (finding,))
     path = _path(group)
     told = tuple(replace(_told(conflict, entry), file=path) for conflict in merged.conflicts)
