@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, TypeAlias
 
@@ -37,9 +37,10 @@ def _shared_front(left: Sequence[Any], right: Sequence[Any]) -> int:
 
 
 Fallback: TypeAlias = Callable[[range, range], Iterator[Pair]]
+_Keys: TypeAlias = Sequence[Any] | Mapping[int, Any]
 
 
-def _matched(old: range, new: range, old_keys: list[Any], new_keys: list[Any], fallback: Fallback) -> Iterator[Pair]:
+def _matched(old: range, new: range, old_keys: _Keys, new_keys: _Keys, fallback: Fallback) -> Iterator[Pair]:
     """Pair items whose keys are equal, in order; hand what lies between the pairs to `fallback`."""
     # thousands of equal items would cost minutes; then the frequent ones are not looked at
     is_large = len(old) * len(new) > _LARGE
@@ -59,13 +60,9 @@ def _by_identity(old: Sequence[Any], new: Sequence[Any]) -> Fallback:
         # an item without identity gets a key that equals nothing
         old_keys = {i: _identity(old[i]) or object() for i in old_range}
         new_keys = {j: _identity(new[j]) or object() for j in new_range}
-        return _matched(old_range, new_range, _dense(old_keys, old_range), _dense(new_keys, new_range), _by_position)
+        return _matched(old_range, new_range, old_keys, new_keys, _by_position)
 
     return pair
-
-
-def _dense(keys: dict[int, Any], indexes: range) -> list[Any]:
-    return [keys.get(i) for i in range(indexes.stop)]
 
 
 def _by_position(old: range, new: range) -> Iterator[Pair]:

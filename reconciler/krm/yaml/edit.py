@@ -333,7 +333,8 @@ class _Editor:
     def _item_lines(self, node: SeqNode, moved: dict[str, int], path: Path, value: Any) -> list[str]:
         index = moved.get(fingerprint(value)) if moved else None
         lines = None if index is None else standing_lines(self.layout, (node, index))
-        return lines or self.borrowed.item_lines(path, value, self.style)
+        # the blank lines above it have stayed where they were
+        return without_blank_head(lines) if lines else self.borrowed.item_lines(path, value, self.style)
 
 
 def _is_foreign(tag: str) -> bool:
