@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from reconciler.krm.conflicts import ABSENT, Conflict
+from reconciler.krm.digest import canonical_json
 from reconciler.krm.pointer import PointerError, parse_pointer, resolve
 from reconciler.krm.secrets import MASK
 from reconciler.packages.package import Package, PackageResource
@@ -36,6 +37,11 @@ def read_conflict(data: Mapping[str, Any]) -> Conflict:
     sides = {side: data.get(side, ABSENT) for side in _SIDES}
     texts = {name: data.get(name, "") for name in ("file", "resource", "pointer")}
     return Conflict(kind=data["kind"], chosen=data["chosen"], rule=data["rule"], **texts, **sides)
+
+
+def without_repeats(conflicts: Iterable[Conflict]) -> tuple[Conflict, ...]:
+    """Return each conflict once; one that comes from state is the one that it was."""
+    return tuple({canonical_json(conflict_data(one)): one for one in conflicts}.values())
 
 
 def still_stands(conflict: Conflict, files: FileTree) -> bool:

@@ -10,7 +10,7 @@ from reconciler.krm.findings import Finding, errors
 from reconciler.packages.clone import lock_of, upstream_of
 from reconciler.packages.kptfile import KPTFILE, Strategy
 from reconciler.packages.update import MergeOptions, Updated, merge, update
-from reconciler.planning.conflicts import still_stands
+from reconciler.planning.conflicts import still_stands, without_repeats
 from reconciler.rules.variant import Earlier
 from reconciler.snapshot.files import FileTree
 
@@ -82,7 +82,7 @@ class Source:
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
         """Those of the update, then those with edits made on the draft."""
-        return tuple(dict.fromkeys((*self.updated, *self.drafted)))
+        return without_repeats((*self.updated, *self.drafted))
 
     @property
     def is_edited(self) -> bool:

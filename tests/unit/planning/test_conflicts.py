@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from reconciler.krm.conflicts import ABSENT, Conflict
-from reconciler.planning.conflicts import conflict_data, read_conflict
+from reconciler.planning.conflicts import conflict_data, read_conflict, without_repeats
 
 REPLICAS = Conflict("field", "/spec/replicas", 2, 5, 3, "upstream", "D2", "web.yaml", "Deployment/default/web")
 
@@ -45,3 +45,21 @@ def test_what_does_not_apply_is_left_out() -> None:
     assert conflict_data(whole) == {
         "kind": "file", "file": "logo.png", "base": True, "upstream": True, "chosen": "local", "rule": "D16",
     }  # fmt: skip
+
+
+ENV = replace(REPLICAS, pointer="/spec/env", base=[], local=[{"name": "A"}], upstream=[{"name": "B"}])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        pytest.param(REPLICAS, REPLICAS, 1, id="the-same"),
+        pytest.param(ENV, replace(ENV, local=[{"name": "A"}]), 1, id="the-same-lists"),
+        pytest.param(ENV, read_conflict(conflict_data(ENV)), 1, id="one-from-state"),
+        pytest.param(REPLICAS, replace(REPLICAS, upstream=4), 2, id="another-value"),
+        pytest.param(REPLICAS, replace(REPLICAS, pointer="/spec/paused"), 2, id="another-field"),
+        pytest.param(replace(REPLICAS, base=1), replace(REPLICAS, base=True), 2, id="another-type"),
+    ],
+)
+def test_a_conflict_is_told_once(first: Conflict, second: Conflict, told: int) -> None:
+    assert len(without_repeats([first, second])) == told
