@@ -6,6 +6,7 @@ A pass of a process of its own mostly has nothing to tell, and loading structlog
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import RLock
 from typing import Any
 
 
@@ -14,6 +15,7 @@ class Events:
 
     def __init__(self) -> None:
         self._set_up: Callable[[], None] | None = None
+        self._lock = RLock()
 
     def set_up(self, configure: Callable[[], None]) -> None:
         """Have `configure` tell structlog how events are told, before the next one is."""
@@ -39,9 +41,11 @@ class Events:
     def _logger(self) -> Any:
         import structlog
 
-        if configure := self._set_up:
-            self._set_up = None
-            configure()
+        # remotes are written to in threads: whoever comes second must find it set up
+        with self._lock:
+            if self._set_up:
+                self._set_up()
+                self._set_up = None
         return structlog.get_logger("reconciler")
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor, wait
+from threading import Event
 
 import pytest
 from structlog.testing import capture_logs
@@ -31,6 +33,31 @@ def test_it_is_set_up_before_the_first_event_and_again_when_asked() -> None:
         events.info("three")
 
     assert done == ["first", "second"]
+
+
+def test_a_second_thread_waits_until_it_is_set_up() -> None:
+    events, begun, go, done = Events(), Event(), Event(), []
+
+    def configure() -> None:
+        begun.set()
+        assert go.wait(10)
+        done.append("set up")
+
+    def second() -> None:
+        events.info("two")
+        done.append("two")
+
+    events.set_up(configure)
+    with capture_logs(), ThreadPoolExecutor(2) as pool:
+        first = pool.submit(events.info, "one")
+        assert begun.wait(10)
+        other = pool.submit(second)
+        assert not wait([other], timeout=0.1).done
+        go.set()
+        first.result(10)
+        other.result(10)
+
+    assert done == ["set up", "two"]
 
 
 def test_a_command_does_not_load_what_tells_events() -> None:
