@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.merge3.lists import Keys, find_keys, same_text
@@ -13,7 +13,6 @@ from reconciler.krm.yaml import Document, Original, Path
 from reconciler.krm.yaml.align import Pair, align
 from reconciler.krm.yaml.same import same
 
-C = TypeVar("C")
 Pairing: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], Iterable[Pair]]
 
 
