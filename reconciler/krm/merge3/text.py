@@ -169,12 +169,24 @@ class _Writer:
             self.beside[path], self.above[path] = theirs, theirs_above
         elif self.rules.merges_comments:
             is_there = sides[2] is not None
-            self.beside[path] = theirs if is_there and ours == base else ours
+            self.beside[path] = (
+                theirs if is_there and (ours == base or self._speaks_of_theirs(base, theirs, data, sides)) else ours
+            )
             self.above[path] = theirs_above if is_there and ours_above == base_above else ours_above
         else:
             # kpt: a comment beside a scalar is part of it (kpt.md 7.5)
             is_part = not isinstance(data, dict | list) and self._is_theirs(data, sides)
             self.beside[path], self.above[path] = theirs if is_part else ours, ours_above
+
+    def _speaks_of_theirs(self, base: Any, theirs: Any, data: Any, sides: _Sides) -> bool:
+        """Tell whether upstream's new comment is about the value that won, and the local one about the value that lost.
+
+        Without such a conflict a local comment is an edit that nobody would be told of.
+        """
+        local, origin, _ = sides
+        if theirs == base or local is None or isinstance(data, dict | list) or not self._is_theirs(data, sides):
+            return False
+        return not same_text(local.data, data) and (origin is None or not same_text(local.data, origin.data))
 
     def _is_theirs(self, data: Any, sides: _Sides) -> bool:
         _, origin, updated = sides

@@ -199,6 +199,7 @@ def test_text_of_elements(origin: str, updated: str, local: str, expected: str) 
         pytest.param(
             "a: 1\n", "a: 2 # y\n", "a: 1 # z\n", "a: 2 # z\n", "a: 2 # y\n", id="both-beside-a-value-of-theirs"
         ),
+        pytest.param("a: 1\n", "a: 2 # y\n", "a: 3 # z\n", "a: 2 # y\n", "a: 2 # y\n", id="the-comment-of-who-won"),
         pytest.param("a: 1\n", "a: 1\n", "a: 2 # z\n", "a: 2 # z\n", "a: 2 # z\n", id="ours-beside-a-value-of-ours"),
         pytest.param(
             "a: 1\n# x\nb: 1\n",
