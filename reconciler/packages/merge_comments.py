@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from reconciler.krm.findings import Finding, Where
-from reconciler.krm.yaml import Document, YamlError
+from reconciler.krm.yaml import Document, Original, YamlError, parse
+from reconciler.krm.yaml.scalar import inline_text
 from reconciler.packages.codes import MERGE_COMMENTS_SKIPPED
 from reconciler.packages.kptfile import Profile
 from reconciler.packages.package import Package, PackageResource
@@ -15,6 +16,8 @@ from reconciler.snapshot.files import FileTree
 
 MERGE_COMMENT = "# kpt-merge: "
 _METADATA = ("metadata",)
+_ANNOTATIONS = (*_METADATA, "annotations")
+_IDENTIFIER = (*_ANNOTATIONS, UPSTREAM_IDENTIFIER)
 
 
 def with_merge_comments(files: FileTree, profile: Profile = "safe") -> tuple[FileTree, tuple[Finding, ...]]:
@@ -82,7 +85,11 @@ def _with_identifier(document: Document, resource: PackageResource) -> Document:
         return document
     annotations = dict(resource.annotations) | {UPSTREAM_IDENTIFIER: identifier}
     metadata = dict(resource.metadata) | {"annotations": annotations}
-    return document.with_data({**document.data, "metadata": metadata})
+    # in single quotes, as upstream's tool writes it: it compares texts, and takes other quotes for an edit
+    text = inline_text(identifier, flow=False, style="'")
+    quoted = parse(f"metadata:\n  annotations:\n    {UPSTREAM_IDENTIFIER}: {text}\n")
+    lender = quoted.documents[0].lending({place: Original(place) for place in (_ANNOTATIONS, _IDENTIFIER)})
+    return document.with_data({**document.data, "metadata": metadata}, lender)
 
 
 def _left_alone(path: str, reason: Unparsable) -> Finding:

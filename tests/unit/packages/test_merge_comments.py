@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from reconciler.packages.merge_comments import with_merge_comments
+from reconciler.packages.resource import UPSTREAM_IDENTIFIER
 from tests.unit.packages.builders import texts, tree
 
 DATA = Path(__file__).resolve().parents[3] / "../shared/data/kpt/packages.json"
@@ -49,6 +50,26 @@ def test_hidden_and_other_files_are_left_alone() -> None:
     )
 
     assert with_merge_comments(before)[0] == before
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param("  name: a\n", "  name: a\n  annotations:\n    {}: '|ConfigMap|default|a'\n", id="no-annotations"),
+        pytest.param(
+            "  annotations:\n    x: y\n  name: a\n",
+            "  annotations:\n    x: y\n    {}: '|ConfigMap|default|a'\n  name: a\n",
+            id="beside-another",
+        ),
+        pytest.param(
+            "  name: it's\n", "  name: it's\n  annotations:\n    {}: '|ConfigMap|default|it''s'\n", id="quote"
+        ),
+    ],
+)
+def test_identifiers_are_quoted_as_upstreams_tool_does(before: str, after: str) -> None:
+    files, _ = with_merge_comments(tree({"r.yaml": f"{HEAD}metadata: # mine\n{before}"}), "compat")
+
+    assert texts(files) == {"r.yaml": f"{HEAD}metadata: # mine\n{after.format(UPSTREAM_IDENTIFIER)}"}
 
 
 @pytest.mark.skipif(not ROWS, reason="the test data of other projects is not beside this project")
