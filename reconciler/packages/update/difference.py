@@ -39,18 +39,22 @@ def is_same_content(path: str, old: bytes, new: bytes) -> bool:
     return is_yaml(path) and _is_same_yaml(old, new)
 
 
-def is_same_resource(old: Document, new: Document) -> bool:
-    """Tell whether two documents differ in nothing but formatting and what tools write into them."""
-    return old.text == new.text or same(compared(old.data), compared(new.data))
+def is_same_resource(old: Document, new: Document, profile: Profile) -> bool:
+    """Tell whether two documents differ in nothing but formatting and what tools write into them.
+
+    In `compat` the upstream identifier counts, as for upstream's tool, which writes it to both sides by hand.
+    """
+    names = UNCOMPARED if profile == "compat" else (*UNCOMPARED, UPSTREAM_IDENTIFIER)
+    return old.text == new.text or same(compared(old.data, names), compared(new.data, names))
 
 
-def compared(data: Any) -> Any:
-    """Return a resource's data without the annotations that are never compared."""
+def compared(data: Any, uncompared: tuple[str, ...] = UNCOMPARED) -> Any:
+    """Return a resource's data without the annotations that are not compared."""
     metadata = data.get("metadata") if isinstance(data, Mapping) else None
     annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
     if not isinstance(metadata, Mapping) or not isinstance(annotations, Mapping):
         return data
-    kept = {key: value for key, value in annotations.items() if key not in UNCOMPARED}
+    kept = {key: value for key, value in annotations.items() if key not in uncompared}
     rest = {key: value for key, value in metadata.items() if key != "annotations"}
     return {**data, "metadata": {**rest, "annotations": kept} if kept else rest}
 

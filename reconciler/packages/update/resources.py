@@ -120,22 +120,22 @@ def _resource(group: Group, shapes: _KnownShapes, options: MergeOptions) -> _Out
         case Group(origin=None, updated=Entry() as updated, local=None):
             return _Outcome(Placed(group, updated.path, updated.document))
         case Group(origin=Entry() as origin, updated=None, local=Entry() as local):
-            return _gone_upstream(group, origin, local)
+            return _gone_upstream(group, origin, local, options)
         case Group(origin=Entry() as origin, updated=Entry() as updated, local=None):
-            return _gone_here(origin, updated)
+            return _gone_here(origin, updated, options)
         case _:
             return _changed(group, shapes, options)
 
 
-def _gone_upstream(group: Group, origin: Entry, local: Entry) -> _Outcome:
-    if is_same_resource(origin.document, local.document):
+def _gone_upstream(group: Group, origin: Entry, local: Entry, options: MergeOptions) -> _Outcome:
+    if is_same_resource(origin.document, local.document, options.profile):
         return _Outcome()
     conflict = Conflict("resource", "", origin.data, local.data, ABSENT, "local", DELETED_UPSTREAM)
     return _Outcome(Placed(group, local.path, local.document), (_told(conflict, local),))
 
 
-def _gone_here(origin: Entry, updated: Entry) -> _Outcome:
-    if is_same_resource(origin.document, updated.document):
+def _gone_here(origin: Entry, updated: Entry, options: MergeOptions) -> _Outcome:
+    if is_same_resource(origin.document, updated.document, options.profile):
         return _Outcome()
     conflict = Conflict("resource", "", origin.data, ABSENT, updated.data, "local", DELETED_HERE)
     return _Outcome(None, (_told(conflict, origin),))

@@ -11,6 +11,7 @@ from reconciler.krm.findings import Severity
 from reconciler.krm.merge3 import SAFE as RULES
 from reconciler.packages.clone import UpstreamAt
 from reconciler.packages.kptfile import Kptfile, read_kptfile
+from reconciler.packages.merge_comments import with_comments
 from reconciler.packages.update import MergeOptions, merge, reading, resources, strategy_of, update
 from reconciler.snapshot.files import File
 from tests.unit.packages.builders import texts, tree
@@ -34,6 +35,13 @@ A, B, C = thing("a", "1"), thing("b", "1"), thing("c", "1")
         pytest.param(A, f"{A}---\n{B}", f"# mine\n{A}", f"# mine\n{A}---\n{B}", id="new-resource-in-an-edited-file"),
         pytest.param(f"{A}---\n{B}", A, f"{C}---\n{A}---\n{B}", f"{C}---\n{A}", id="resource-removed-upstream"),
         pytest.param(f"{A}---\n{B}", f"{A}---\n{B}---\n{C}", A, f"{A}---\n{C}", id="resource-removed-here"),
+        pytest.param(
+            f"{A}---\n{B}",
+            A,
+            f"{A}---\n{with_comments(B.encode(), 'compat').decode()}",  # type: ignore[union-attr]
+            A,
+            id="resource-removed-upstream-that-kpt-marked-here",
+        ),
         pytest.param(A, f"{B}---\n{A}", f"{A}---\n{C}", f"{B}---\n{A}---\n{C}", id="new-one-in-front"),
         pytest.param(
             f"{A}---\n{B}", f"{B}---\n{A}", f"{A}---\n{C}---\n{B}", f"{B}---\n{C}---\n{A}", id="upstreams-new-order"
