@@ -77,7 +77,7 @@ def _get(parts: PackageParts, wanted: GitUpstream, folder: Path, strategy: Strat
         got = replace(got, findings=(*got.findings, *left_out(upstreams)))
     if not for_deployment or errors(got.findings):
         return got
-    files, findings = ensure_name(got.files, name)
+    files, findings = ensure_name(got.files, name, parts.merge.profile)
     return replace(got, files=files, findings=(*got.findings, *findings))
 
 

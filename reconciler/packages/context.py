@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from posixpath import basename
 from typing import Any
 
 from reconciler.krm.findings import Finding, Where
 from reconciler.krm.yaml import Document, YamlFile, emit
 from reconciler.packages.codes import PACKAGE_CONTEXT
+from reconciler.packages.kptfile import Profile
 from reconciler.packages.parsing import Unparsable, parse_cached
 from reconciler.packages.resource import LOCAL_CONFIG
 from reconciler.snapshot.files import FileTree
@@ -24,9 +26,13 @@ def ensure_context(files: FileTree, name: str, package_path: str) -> tuple[FileT
     return _ensure(files, {"name": name, "package-path": package_path})
 
 
-def ensure_name(files: FileTree, name: str) -> tuple[FileTree, tuple[Finding, ...]]:
-    """Return the files with a package context that says `name`, as `ensure_context` does; nobody knows a path."""
-    return _ensure(files, {"name": name})
+def ensure_name(files: FileTree, name: str, profile: Profile = "safe") -> tuple[FileTree, tuple[Finding, ...]]:
+    """Return the files with a package context that says `name`, as `ensure_context` does; nobody knows a path.
+
+    `compat` makes it afresh, and leaves subpackages without one.
+    """
+    contexts = [path for path in files if basename(path) == CONTEXT_FILE] if profile == "compat" else ()
+    return _ensure(files.without(*contexts), {"name": name})
 
 
 def _ensure(files: FileTree, keys: Mapping[str, str]) -> tuple[FileTree, tuple[Finding, ...]]:

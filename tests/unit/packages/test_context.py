@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.packages.context import ensure_context, read_context, set_context
+from reconciler.packages.context import ensure_context, ensure_name, read_context, set_context
+from reconciler.packages.kptfile import Profile
 from tests.unit.packages.builders import KPTFILE, texts, tree
 
 CONTEXT = """\
@@ -82,6 +83,21 @@ def test_set_context_refuses(files: dict[str, str], message: str) -> None:
 
     assert after == before
     assert [finding.message[: len(message)] for finding in findings] == [message]
+
+
+@pytest.mark.parametrize(
+    ("profile", "root", "inside"),
+    [
+        pytest.param("safe", {"zone": "b", "name": "web"}, True, id="safe-keeps-other-keys-and-subpackages"),
+        pytest.param("compat", {"name": "web"}, False, id="compat-makes-it-afresh"),
+    ],
+)
+def test_a_context_that_names_a_new_package(profile: Profile, root: dict[str, str], inside: bool) -> None:
+    files = tree({"package-context.yaml": CONTEXT, "db/package-context.yaml": CONTEXT})
+    named, findings = ensure_name(files, "web", profile)
+
+    assert read_context(named) == root
+    assert ("db/package-context.yaml" in named, findings) == (inside, ())
 
 
 def test_ensure_context_leaves_a_foreign_file_alone() -> None:
