@@ -112,24 +112,25 @@ def _with_published_edits(made: Ingredients, strategy: Strategy | None, options:
     if errors(taken.findings):
         return Source(local, local, made.came, findings=taken.findings)
     if not made.ours.follows or made.ours.base.id == made.came.id:
-        return Source(local, local, made.came, made.ours.follows, findings=taken.findings)
+        return Source(local, local, made.came, made.ours.follows, updated=taken.conflicts, findings=taken.findings)
     if local.id == made.ours.base.id:
-        return Source(made.came, made.came, made.came)
+        return Source(made.came, made.came, made.came, updated=taken.conflicts, findings=taken.findings)
     updated = update(made.ours.base, made.came, local, strategy or _strategy_of(local), options)
     return Source(
         updated.files, updated.files, made.came,
-        updated=updated.conflicts, findings=(*taken.findings, *updated.findings),
+        updated=(*taken.conflicts, *updated.conflicts), findings=(*taken.findings, *updated.findings),
     )  # fmt: skip
 
 
 def _with_drafted_edits(source: Source, put: Standing, options: MergeOptions) -> Source:
     taken = _taken_out(put, options)
     merged = _merged(put.plain, source.plain, taken.files, options)
+    remembered = (one for one in put.conflicts if still_stands(one, merged.files))
     return replace(
         source,
         files=merged.files,
         updated=tuple(one for one in source.updated if still_stands(one, merged.files)),
-        drafted=(*merged.conflicts, *(one for one in put.conflicts if still_stands(one, merged.files))),
+        drafted=(*taken.conflicts, *merged.conflicts, *remembered),
         findings=(*source.findings, *taken.findings, *merged.findings),
     )
 
@@ -142,7 +143,9 @@ def _taken_out(standing: Standing, options: MergeOptions) -> Updated:
     if not standing.is_edited:
         return Updated(standing.merged)
     theirs = replace(options, rules=replace(options.rules, winner="local"))
-    return replace(merge(standing.rendered, standing.merged, standing.files, theirs), conflicts=())
+    taken = merge(standing.rendered, standing.merged, standing.files, theirs)
+    # people win wherever there is something to merge; where they lose, as with a file that they broke, it must be told
+    return replace(taken, conflicts=tuple(one for one in taken.conflicts if one.chosen == "upstream"))
 
 
 def _merged(base: FileTree, theirs: FileTree, ours: FileTree, options: MergeOptions) -> Updated:
@@ -158,7 +161,9 @@ def overruled(source: Source, made: FileTree, rule: str, options: MergeOptions) 
     """
     if source.is_edited:
         for one in merge(source.base, made, source.files, options).conflicts:
-            yield replace(one, chosen="rule", rule=rule)
+            # what a package follows is the variant's to say, and the lock that an adopted one came with is no edit
+            if one.file != KPTFILE or not one.pointer.startswith("/upstream"):
+                yield replace(one, chosen="rule", rule=rule)
 
 
 def stands_alone(files: FileTree) -> bool:

@@ -104,3 +104,24 @@ def test_an_edit_that_a_rule_undoes_is_told_with_the_rule() -> None:
 
     assert [(one.local, one.upstream, one.chosen, one.rule) for one in told] == [(5, 9, "rule", "pipeline")]
     assert list(overruled(made(V1), package(9), "pipeline", OPTIONS)) == []
+
+
+def test_a_file_that_people_broke_makes_way_and_is_told() -> None:
+    broken = OUTPUT.with_files({"web.yaml": File(b"spec: {replicas: 5\n")})
+
+    sources = (made(V2, standing(broken)), made(V2, None, standing(broken)))
+
+    for source in sources:
+        assert source.files == V2
+        assert [(one.kind, one.file, one.chosen) for one in source.conflicts] == [("file", "web.yaml", "upstream")]
+        assert [one.code for one in source.findings] == ["YamlSyntax"]
+
+
+def test_the_lock_that_a_package_was_adopted_with_is_no_edit() -> None:
+    theirs = package(5, lock=LOCK)
+    source = made(V2, Standing(theirs, theirs, theirs, theirs, V1))
+
+    made_of_it = package(5, image="2", lock=LOCK.replace("v1", "v2"))
+
+    assert source.files == package(5, image="2", lock=LOCK)
+    assert list(overruled(source, made_of_it, "PackageVariant", OPTIONS)) == []
