@@ -8,7 +8,7 @@ where they are not main and none. `config` are the files of the config folder.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from reconciler.krm.yaml import parse
 from reconciler.settings import Settings
 from reconciler.wiring import build_folder, build_parts, build_push
 from tests.support.git_env import commit_files, git, make_bare, read_refs
+from tests.support.golden import read_folder, rewrite_folder
 
 CASES = Path(__file__).resolve().parents[2] / "fixtures" / "cases"
 
@@ -69,7 +70,7 @@ class CaseWorld:
         """Return what `render` writes; destinations that are not there yet count as empty."""
         out = self.folder / "out"
         self._pass(build_folder(self._settings, out), missing_is_empty=True)
-        return dict(_files(out))
+        return read_folder(out)
 
     def sync(self) -> tuple[Report, dict[str, dict[str, str]]]:
         """Run a pass that pushes; return its report, and the refs of every repository after it."""
@@ -98,21 +99,11 @@ def _build(repository: Path, commits: Iterable[Mapping[str, Any]]) -> None:
             git(repository, "update-ref", f"refs/tags/{tag}", commit)
 
 
-def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            yield path.relative_to(folder).as_posix(), path.read_bytes()
-
-
 def read_expected(case: Case) -> dict[str, bytes]:
     """Return the files that must come out."""
-    return dict(_files(case.expected))
+    return read_folder(case.expected)
 
 
 def rewrite_expected(case: Case, files: Mapping[str, bytes]) -> None:
     """Make the expected folder hold these files and no others."""
-    for path in read_expected(case).keys() - files.keys():
-        (case.expected / path).unlink()
-    for path, content in files.items():
-        (case.expected / path).parent.mkdir(parents=True, exist_ok=True)
-        (case.expected / path).write_bytes(content)
+    rewrite_folder(case.expected, files)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import io
-import subprocess
-import tarfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from reconciler.krm.yaml import parse
-from tests.support.git_env import HERMETIC, commit_files, make_bare
+from tests.support.git_env import commit_files, make_bare, read_tree
 from tests.support.world import World, catalog
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data/packages"
@@ -45,7 +42,4 @@ def images(folder: Path) -> Iterable[str]:
 
 def drafted(world: World, branch: str, package: str) -> dict[str, bytes]:
     """Return the files of a package as a branch of the fleet has them."""
-    archive = ["git", "archive", "--format=tar", f"refs/heads/{branch}:{package}"]
-    content = subprocess.run(archive, cwd=world.fleet, env=HERMETIC, check=True, capture_output=True).stdout
-    with tarfile.open(fileobj=io.BytesIO(content)) as tar:
-        return {one.name: opened.read() for one in tar if one.isfile() and (opened := tar.extractfile(one))}
+    return read_tree(world.fleet, f"refs/heads/{branch}:{package}")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
+import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -70,6 +72,14 @@ def read_refs(repository: Path) -> dict[str, str]:
 def read_file(repository: Path, ref: str, path: str) -> str:
     """Return a file's text as of a ref, to the last newline."""
     return git(repository, "show", f"{ref}:{path}")
+
+
+def read_tree(repository: Path, tree: str) -> dict[str, bytes]:
+    """Return the files of a tree, to the byte."""
+    archive = ["git", "archive", "--format=tar", tree]
+    content = subprocess.run(archive, cwd=repository, env=HERMETIC, check=True, capture_output=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+        return {one.name: opened.read() for one in tar if one.isfile() and (opened := tar.extractfile(one))}
 
 
 def write_hook(repository: Path, name: str, script: str) -> None:

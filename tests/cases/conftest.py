@@ -1,9 +1,0 @@
-"""The switch of the golden cases."""
-
-import pytest
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--rewrite-expected", action="store_true", help="write fixtures/cases/**/expected anew; review it as a diff"
-    )
