@@ -15,8 +15,8 @@ from reconciler.daemon.codes import URL_REFUSED
 from reconciler.daemon.config import ConfigSnapshot, FolderConfig, RepositoryConfig
 from reconciler.daemon.proposals import STATE_NAME, FolderProposals, Proposals, RepositoryProposals
 from reconciler.daemon.publishers import Folder, Keep, Push
-from reconciler.daemon.reconcile import ConfigSource, Tools
 from reconciler.daemon.remotes import Remotes
+from reconciler.daemon.tools import ConfigSource, Tools
 from reconciler.daemon.upstreams import RemoteUpstreams
 from reconciler.expressions import Limits, load_parser
 from reconciler.gitio.errors import GitError

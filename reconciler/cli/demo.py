@@ -11,7 +11,8 @@ from reconciler import __file__ as package_file
 from reconciler.cli.ends import told_plainly
 from reconciler.cli.exits import CannotRunError
 from reconciler.cli.shared import progress, read_settings, set_up_logs
-from reconciler.daemon.reconcile import Publisher, Report, reconcile
+from reconciler.daemon.reconcile import Report, reconcile
+from reconciler.daemon.tools import Publisher
 from reconciler.gitio.create import create_repository
 from reconciler.gitio.folder import read_folder
 from reconciler.gitio.mirror import Mirror

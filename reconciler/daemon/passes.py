@@ -5,16 +5,9 @@ from __future__ import annotations
 import math
 
 from reconciler.daemon.events import log
-from reconciler.daemon.reconcile import (
-    ConfigSource,
-    Publisher,
-    Tools,
-    decide_and_publish,
-    gather,
-    heads,
-    tally,
-)
+from reconciler.daemon.reconcile import decide_and_publish, gather, heads, tally
 from reconciler.daemon.remotes import Remotes
+from reconciler.daemon.tools import ConfigSource, Publisher, Tools
 
 
 class Passes:

@@ -14,7 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from reconciler.daemon.reconcile import Publisher, Report, reconcile
+from reconciler.daemon.reconcile import Report, reconcile
+from reconciler.daemon.tools import Publisher
 from reconciler.krm.yaml import parse
 from reconciler.settings import Settings
 from reconciler.wiring import build_folder, build_parts, build_push

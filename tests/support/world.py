@@ -11,8 +11,9 @@ from typing import Any
 
 from reconciler.daemon.publish import Written
 from reconciler.daemon.publishers import Push
-from reconciler.daemon.reconcile import Publisher, Report, reconcile
+from reconciler.daemon.reconcile import Report, reconcile
 from reconciler.daemon.remotes import Remote
+from reconciler.daemon.tools import Publisher
 from reconciler.gitio.verdicts import Outcome as PushOutcome
 from reconciler.krm.findings import Finding
 from reconciler.krm.yaml import parse

@@ -1,0 +1,201 @@
+"""The desk of one pass: what it has at hand to plan each destination, contents by tree id among it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from reconciler.daemon.codes import REPOSITORY_UNREACHABLE
+from reconciler.daemon.config import ConfigSnapshot
+from reconciler.daemon.publish import HEADS, proposed_ref
+from reconciler.daemon.remotes import DestinationObjects, Remote, Remotes
+from reconciler.daemon.states import read_state
+from reconciler.daemon.tools import Tools
+from reconciler.gitio.errors import GitError, ObjectMissingError, TooLargeError
+from reconciler.krm.findings import Finding
+from reconciler.krm.identity import ObjectKey
+from reconciler.planning.claims import Claims
+from reconciler.planning.destination import Destination, conflicts, draft_branch
+from reconciler.planning.fleet import DestinationPlan
+from reconciler.planning.ingredients import TooLargeToReadError
+from reconciler.planning.outcome import Rendered
+from reconciler.planning.plan import Workshop, new_state, plan_destination
+from reconciler.planning.source import Ingredients
+from reconciler.planning.standing import Heads
+from reconciler.planning.state import DestinationState
+from reconciler.rules.variant import RoomResult, Upstream, Variant
+from reconciler.snapshot.catalog import Catalog
+from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.objects import CommitId, TreeId
+
+
+class Desk:
+    """What one pass has at hand while it plans."""
+
+    def __init__(
+        self, snapshot: ConfigSnapshot, catalog: Catalog, remotes: Remotes, tools: Tools, room: RoomResult
+    ) -> None:
+        self.snapshot = snapshot
+        self._catalog = catalog
+        self._remotes = remotes
+        self._tools = tools
+        self._room = room
+        self._writer = tools.writer(snapshot.id)
+        self._render = tools.render(catalog)
+        self._roots: dict[str, CommitId] = {}
+        self._by_place: dict[tuple[str, str], list[Variant]] = {}
+        for variant in room.variants:
+            place = (variant.place.namespace, variant.place.repository)
+            self._by_place.setdefault(place, []).append(variant)
+        stalled = {one.owner.key for one in room.stalled}
+        self._unplaced = frozenset(stalled | room.kept)
+        self._alive = frozenset({variant.owner.key for variant in room.variants} | self._unplaced)
+        self.sources_read: dict[TreeId, FileTree] = {}
+        self.renders = 0
+
+    def tell(self, stage: str, done: int, total: int) -> None:
+        """Say how far the pass is."""
+        self._tools.progress(stage, done, total)
+
+    def remote(self, url: str) -> Remote | None:
+        """Return a destination's remote; one that does not exist yet is empty where that is asked for."""
+        if self._tools.missing_is_empty:
+            return self._remotes.even_if_missing(url)
+        return self._remotes.get(url)
+
+    def is_wanted(self, destination: Destination) -> bool:
+        """Return whether the destination is some variant's downstream."""
+        return (destination.key.namespace, destination.name) in self._by_place
+
+    def as_of(self) -> int:
+        """Return the latest date among the commits that were read (design 10.13)."""
+        dates = [variant.upstream.committer_seconds for variant in self._room.variants]
+        return max([self.snapshot.seconds, *dates])
+
+    def plan(self, destination: Destination, index: int, total: int) -> DestinationPlan:
+        """Return one destination's plan; what cannot be read of it spoils it alone (tenet 6)."""
+        self.tell("planning", index, total)
+        try:
+            return self._plan(destination)
+        except GitError as error:
+            return _left_alone(destination, _trouble(destination, error))
+
+    def _plan(self, destination: Destination) -> DestinationPlan:
+        remote = self.remote(destination.url)
+        clash = self._conflicts.get(destination.key)
+        if clash or remote is None:
+            finding = clash or self._unreachable(destination)
+            return _left_alone(destination, finding)
+        state = read_state(destination, remote, self._tools.state_ref) or new_state(destination)
+        if isinstance(state, Finding):
+            return _left_alone(destination, state)
+        claims = self._claims(destination)
+        heads = self._heads(destination, remote, state, claims)
+        shop = Workshop(
+            self._catalog, _Sources(self, remote), self._counted, self._writer,
+            self._tools.draft_template, self.snapshot.seconds,
+        )  # fmt: skip
+        return plan_destination(destination, claims, state, heads, DestinationObjects(remote, destination), shop)
+
+    @cached_property
+    def _conflicts(self) -> Mapping[ObjectKey, Finding]:
+        return conflicts(self._tools.destinations(self._catalog))
+
+    def _unreachable(self, destination: Destination) -> Finding:
+        return _trouble(destination, self._remotes.failures.get(destination.url))
+
+    def _claims(self, destination: Destination) -> Claims:
+        variants = tuple(self._by_place.get((destination.key.namespace, destination.name), ()))
+        return Claims(variants, self._alive, self._unplaced, not self._catalog.unreadable)
+
+    def _heads(self, destination: Destination, remote: Remote, state: DestinationState, claims: Claims) -> Heads:
+        refs = remote.refs
+        names = {draft_branch(self._tools.draft_template, destination, one.place.package) for one in claims.variants}
+        names |= set(state.drafts)
+        names |= {draft_branch(self._tools.draft_template, destination, package) for package in state.packages}
+        drafts = {name: refs[HEADS + name] for name in names if HEADS + name in refs}
+        proposed = {name: refs[proposed_ref(name)] for name in names if proposed_ref(name) in refs}
+        branch = refs.get(HEADS + destination.branch)
+        return Heads(branch or self._root(remote), branch is None, drafts, proposed)
+
+    def _root(self, remote: Remote) -> CommitId:
+        url = remote.mirror.url
+        if url not in self._roots:
+            self._roots[url] = remote.mirror.root_commit()
+        return self._roots[url]
+
+    def _counted(self, variant: Variant, made: Ingredients) -> Rendered:
+        self.renders += 1
+        return self._render(variant, made)
+
+    def upstream_files(self, upstream: Upstream, destination: Remote) -> FileTree:
+        """Return an upstream package's files, and remember them for the state that will name them by their tree.
+
+        What a reference has moved away from may be gone there; the state of a destination keeps what it was made of.
+        """
+        remote = self._remotes.get(upstream.url)
+        assert remote is not None
+        try:
+            files = _read_files(remote, upstream.tree)
+        except ObjectMissingError:
+            files = _read_files(destination, upstream.tree)
+        self.sources_read[files.id] = files
+        return files
+
+    def lock_tree(self, files: FileTree) -> TreeId | None:
+        """Return the upstream tree that a Kptfile's lock names."""
+        return self._tools.lock_tree(files, self._catalog, self._remotes)
+
+    def is_behind(self, upstream: Upstream, commit: CommitId) -> bool:
+        """Return whether an upstream's commit is in the history of another; False when that one is gone."""
+        remote = self._remotes.get(upstream.url)
+        return remote is not None and remote.is_behind(upstream.commit, commit)
+
+    def function(self, name: str) -> str:
+        """Return what a function outside this process is today."""
+        return self._tools.functions.identity(name)
+
+
+def _trouble(destination: Destination, error: GitError | None) -> Finding:
+    why = f"{error.message} (next step: {error.next_step})" if error else "it was not fetched"
+    return REPOSITORY_UNREACHABLE.finding(f"Repository {destination.name}: {why}", destination.where)
+
+
+def _left_alone(destination: Destination, finding: Finding) -> DestinationPlan:
+    state = new_state(destination)
+    return DestinationPlan(destination, Heads(), state, state, findings=(finding,))
+
+
+class _Sources:
+    """Contents of trees for one destination."""
+
+    def __init__(self, desk: Desk, remote: Remote) -> None:
+        self._desk = desk
+        self.lock_tree = desk.lock_tree
+        self.function = desk.function
+        self._read = desk.sources_read
+        self._remote = remote
+
+    def upstream(self, upstream: Upstream) -> FileTree:
+        """Return an upstream package's files."""
+        return self._desk.upstream_files(upstream, self._remote)
+
+    def is_behind(self, upstream: Upstream, commit: CommitId) -> bool:
+        """Return whether an upstream's commit is in the history of another."""
+        return self._desk.is_behind(upstream, commit)
+
+    def keep(self, files: FileTree) -> TreeId:
+        """Remember a tree that state will name."""
+        self._read.setdefault(files.id, files)
+        return files.id
+
+    def standing(self, tree: TreeId) -> FileTree:
+        """Return the files of a tree of the destination, or of a source that was read and is not there yet."""
+        return self._read[tree] if tree in self._read else _read_files(self._remote, tree)
+
+
+def _read_files(remote: Remote, tree: TreeId) -> FileTree:
+    try:
+        return remote.files(tree)
+    except TooLargeError as error:
+        raise TooLargeToReadError(error.message) from error

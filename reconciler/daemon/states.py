@@ -1,0 +1,71 @@
+"""States: what is remembered of every destination, read from its state ref, many at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+
+from reconciler.daemon.codes import ENGINE_TOO_OLD, STATE_UNREADABLE
+from reconciler.daemon.publish import HEADS
+from reconciler.daemon.remotes import Remote, Remotes
+from reconciler.krm.findings import Finding
+from reconciler.planning.destination import STATUS_FOLDER, Destination
+from reconciler.planning.state import DestinationState, EngineTooOldError, StateUnreadableError
+from reconciler.snapshot.objects import CommitId
+
+# destinations whose state is read in one go: their trees have to fit among those that a reader remembers
+_READ_AHEAD = 500
+
+
+def read_states(
+    destinations: Iterable[Destination], remotes: Remotes, state_ref: str
+) -> dict[Destination, DestinationState | Finding]:
+    """Return what is remembered of each destination, or why it must be left alone; those never seen are absent."""
+    found: dict[Destination, DestinationState | Finding] = {}
+    waiting = iter(destinations)
+    while group := tuple(islice(waiting, _READ_AHEAD)):
+        near = [(one, remote) for one in group if (remote := remotes.get(one.url))]
+        for remote, mine in _by_remote(near):
+            remote.read_states_ahead(_heads(remote, (state_ref.format(repository=one.name) for one in mine)))
+        states = {one: state for one, remote in near if (state := read_state(one, remote, state_ref))}
+        for remote, mine in _by_remote(near):
+            remote.read_ahead(_heads(remote, _branches(mine, states)), STATUS_FOLDER)
+        found |= states
+    return found
+
+
+def _by_remote(near: Iterable[tuple[Destination, Remote]]) -> Iterable[tuple[Remote, list[Destination]]]:
+    groups: dict[Remote, list[Destination]] = {}
+    for destination, remote in near:
+        groups.setdefault(remote, []).append(destination)
+    return groups.items()
+
+
+def _heads(remote: Remote, refs: Iterable[str]) -> list[CommitId]:
+    known = remote.refs
+    return [known[ref] for ref in refs if ref in known]
+
+
+def _branches(
+    destinations: Iterable[Destination], states: Mapping[Destination, DestinationState | Finding]
+) -> Iterator[str]:
+    for destination in destinations:
+        yield HEADS + destination.branch
+        state = states.get(destination)
+        yield from (HEADS + name for name in (state.drafts if isinstance(state, DestinationState) else ()))
+
+
+def read_state(destination: Destination, remote: Remote, state_ref: str) -> DestinationState | Finding | None:
+    """Return what is remembered of one destination, why it must be left alone, or None if it was never seen."""
+    commit = remote.refs.get(state_ref.format(repository=destination.name))
+    if commit is None:
+        return None
+    try:
+        return remote.state(commit)
+    except EngineTooOldError as error:
+        return ENGINE_TOO_OLD.finding(f"Repository {destination.name}: {error}; left alone", destination.where)
+    except StateUnreadableError as error:
+        message = (
+            f"Repository {destination.name}: {error}; left alone until the ref is mended, or deleted to be rebuilt"
+        )
+        return STATE_UNREADABLE.finding(message, destination.where)

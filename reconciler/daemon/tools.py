@@ -1,0 +1,105 @@
+"""Tools: the parts that a pass is made of, as ports; wiring builds the real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from reconciler.daemon.config import ConfigSnapshot
+from reconciler.daemon.proposals import Proposals
+from reconciler.daemon.publish import Written
+from reconciler.daemon.remotes import Remote, Remotes
+from reconciler.gitio.verdicts import Outcome
+from reconciler.planning.decide import Render
+from reconciler.planning.destination import Destination
+from reconciler.planning.drafts import Writer
+from reconciler.planning.fleet import FleetPlan
+from reconciler.planning.proposal import Proposal
+from reconciler.planning.state import DestinationState
+from reconciler.rules.variant import RoomResult
+from reconciler.snapshot.catalog import Catalog
+from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.objects import TreeId
+
+
+class ConfigSource(Protocol):
+    """Where the config is read from."""
+
+    def read(self) -> ConfigSnapshot:
+        """Return the config as it is now; raises GitError."""
+        ...
+
+
+class Publisher(Protocol):
+    """What becomes of a plan: pushed, shown, or written to a folder. There is no other difference."""
+
+    @property
+    def done(self) -> bool:
+        """Whether the status of the last pass got where it should."""
+        ...
+
+    def publish(self, remote: Remote, written: Sequence[Written]) -> Mapping[str, Outcome]:
+        """Bring one remote's destinations there; return what became of each, by name.
+
+        Called for several remotes at once, each in a thread of its own.
+        """
+        ...
+
+    def propose(self, proposals: Proposals, proposal: Proposal, snapshot: ConfigSnapshot) -> Outcome:
+        """Bring a proposal to the config there; return what became of it."""
+        ...
+
+    def finish(self, plan: FleetPlan, remotes: Remotes) -> None:
+        """Bring the status of the config objects there; the last act of a pass."""
+        ...
+
+
+class Rooms(Protocol):
+    """All rooms together."""
+
+    def __call__(
+        self, catalog: Catalog, remotes: Remotes, states: Mapping[Destination, DestinationState], now: int
+    ) -> RoomResult:
+        """Return what the rooms make of a catalog; `states` are those of all destinations that can be read.
+
+        `now`, in seconds since 1970, decides what has settled.
+        """
+        ...
+
+
+class FunctionsToday(Protocol):
+    """What the functions outside this process are: they may change though no head moves."""
+
+    def look_again(self) -> None:
+        """Forget what they were: a pass looks at each once."""
+        ...
+
+    def identity(self, name: str) -> str:
+        """Return what one of them is, by its fact name; "" where that cannot be told now."""
+        ...
+
+    def digest(self) -> str:
+        """Return a digest of all that were asked for so far."""
+        ...
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The parts that a pass is made of, as wiring built them."""
+
+    read_catalog: Callable[[ConfigSnapshot], Catalog]
+    load: Callable[[Catalog], None]
+    destinations: Callable[[Catalog], Sequence[Destination]]
+    urls: Callable[[Catalog], tuple[Sequence[str], Sequence[str]]]
+    rooms: Rooms
+    render: Callable[[Catalog], Render]
+    functions: FunctionsToday
+    lock_tree: Callable[[FileTree, Catalog, Remotes], TreeId | None]
+    writer: Callable[[str], Writer]
+    state_ref: str
+    draft_template: str
+    proposals: Proposals
+    clock: Callable[[], float]
+    missing_is_empty: bool = False
+    progress: Callable[[str, int, int], None] = lambda stage, done, total: None
