@@ -12,7 +12,6 @@ from reconciler.krm.merge3 import MergeRules, merge_data
 from reconciler.krm.merge3.text import write_merged
 from reconciler.krm.pointer import format_pointer
 from reconciler.krm.shapes import ATOMIC, UNKNOWN, Shape
-from reconciler.krm.yaml.same import same
 from reconciler.packages.kptfile import Kptfile, in_order
 from reconciler.packages.update.kptfile_functions import merge_functions
 from reconciler.packages.update.kptfile_pairing import aligned_functions
@@ -77,7 +76,7 @@ def merge_kptfile(
 
 def _written(origin: Kptfile | None, updated: Kptfile | None, local: Kptfile, data: Data, rules: MergeRules) -> Kptfile:
     """Return the Kptfile that says `data`, in the words of the side that said it."""
-    if updated is None or same(local.data, data):
+    if updated is None:
         return local.with_data(data)
     if origin and origin.to_bytes() == local.to_bytes():
         return updated.with_data(data)

@@ -550,6 +550,14 @@ def test_comments_come_with_what_they_are_about() -> None:
     assert conflicts == ()
 
 
+def test_a_comment_is_all_that_upstream_changed() -> None:
+    result, _ = merge_kptfile(
+        kptfile("info: {site: a} # old"), kptfile("info: {site: a} # new"), kptfile("info: {site: b} # old"), OPTIONS
+    )
+
+    assert text_of(result) == text_of(kptfile("info: {site: b} # new"))
+
+
 def test_comments_stay_with_functions_that_look_like_others() -> None:
     origin = entry("by: a, put: 1") + entry("by: b, put: 2")
     local = entry("by: a, put: l") + entry("by: new, put: n") + "# second\n" + entry("by: b, put: l")
