@@ -9,7 +9,7 @@ from typing import Any
 from reconciler.krm.yaml import Document, YamlFile
 from reconciler.krm.yaml.same import same
 from reconciler.packages.kptfile import KPTFILE, Profile
-from reconciler.packages.merge_comments import with_comments
+from reconciler.packages.merge_comments import MERGE_COMMENT, with_comments
 from reconciler.packages.parsing import Unparsable, parse_cached
 from reconciler.packages.resource import UPSTREAM_IDENTIFIER
 from reconciler.snapshot.files import File, FileTree
@@ -44,8 +44,17 @@ def is_same_resource(old: Document, new: Document, profile: Profile) -> bool:
 
     In `compat` the upstream identifier counts, as for upstream's tool, which writes it to both sides by hand.
     """
+    if old.text == new.text:
+        return True
     names = UNCOMPARED if profile == "compat" else (*UNCOMPARED, UPSTREAM_IDENTIFIER)
-    return old.text == new.text or same(compared(old.data, names), compared(new.data, names))
+    return same(compared(old.data, names), compared(new.data, names)) and _comments(old) == _comments(new)
+
+
+def _comments(document: Document) -> Any:
+    # what people note is an edit like any other; blank lines are none
+    beside = {path: text for path, text in document.comments().items() if not text.startswith(MERGE_COMMENT)}
+    above = {path: [line.strip() for line in lines if line.strip()] for path, lines in document.heads().items()}
+    return beside, {path: lines for path, lines in above.items() if lines}
 
 
 def compared(data: Any, uncompared: tuple[str, ...] = UNCOMPARED) -> Any:

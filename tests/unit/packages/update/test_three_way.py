@@ -92,6 +92,9 @@ def test_a_resource_file(origin: str, updated: str, local: str, expected: str) -
         pytest.param(
             A, "", thing("a", "3"), SAFE, thing("a", "3"), ("resource", "local", "deleted-upstream"), id="gone-upstream"
         ),
+        pytest.param(
+            A, "", f"# mine\n{A}", SAFE, f"# mine\n{A}", ("resource", "local", "deleted-upstream"), id="gone-and-noted"
+        ),
         pytest.param(A, thing("a", "2"), "", SAFE, "", ("resource", "local", "deleted-locally"), id="gone-here"),
         pytest.param("a: [", "a: [1", "a: [2", SAFE, "a: [1", ("file", "upstream", "D17"), id="broken"),
         pytest.param("a: [", "a: [1", "a: [2", LOCAL_WINS, "a: [2", ("file", "local", "D17"), id="broken-local"),
