@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from reconciler.krm.conflicts import ABSENT, Chosen, Conflict, ConflictKind
+from reconciler.krm.merge3.kpt_lists import merge_keyed_list
 from reconciler.krm.merge3.lists import Identity, Keys, find_keys, same_text
 from reconciler.krm.merge3.order import local_order, upstream_order, woven
 from reconciler.krm.merge3.rules import SAFE, MergeError, MergeRules
@@ -168,6 +169,8 @@ class _FieldMerge:
     def _elements(
         self, local: list[Any], origin: list[Any], updated: list[Any], keys: Keys, shape: Shape, path: _Path
     ) -> list[Any]:
+        if keys.fields and not self.rules.strict_keys:
+            return self._elements_as_kpt(local, origin, updated, keys, shape, path)
         ours, base, theirs = keys.by_identity(local), keys.by_identity(origin), keys.by_identity(updated)
         positions = _positions(local, updated, keys)
         merged: dict[Identity, Any] = {}
@@ -187,6 +190,22 @@ class _FieldMerge:
         nameless = (element for element, name in zip(local, names, strict=True) if name is None)
         return [next(nameless) if identity is None else merged[identity] for identity in order]
 
+    def _elements_as_kpt(
+        self, local: list[Any], origin: list[Any], updated: list[Any], keys: Keys, shape: Shape, path: _Path
+    ) -> list[Any]:
+        placed: list[tuple[Any, _Position]] = []
+
+        def merge(one: Any, two: Any, three: Any) -> Any:
+            position = _Position(_index(local, one) if one is not ABSENT else _index(updated, three))
+            value = self._element(one, two, three, keys, shape.element, (*path, position))
+            placed.append((value, position))
+            return value
+
+        result = merge_keyed_list(local, origin, updated, keys.fields, merge)
+        for value, position in placed:
+            position.index = _index(result, value, position.index)
+        return result
+
     def _element(self, local: Any, origin: Any, updated: Any, keys: Keys, shape: Shape, path: _Path) -> Any:
         sides = (local, origin, updated)
         if origin is not ABSENT and self.rules.keeps_edited_elements and updated is ABSENT and local is not ABSENT:
@@ -203,6 +222,10 @@ class _FieldMerge:
             return ABSENT
         is_partial = local is ABSENT or updated is ABSENT or not self.rules.strict_keys
         return _with_keys(merged, sides, keys) if is_partial and keys.fields else merged
+
+
+def _index(elements: list[Any], element: Any, missing: int = 0) -> int:
+    return next((index for index, other in enumerate(elements) if other is element), missing)
 
 
 def _with_keys(merged: Any, sides: Iterable[Any], keys: Keys) -> Any:

@@ -370,8 +370,9 @@ COMMENTS = (
             COMPAT,
             """
             ports:
-            - nodePort: 31000
+            - name: http
               port: 80
+              nodePort: 31000
             - name: http
               port: 80
               protocol: TCP

@@ -1,0 +1,42 @@
+"""Lists whose elements lack some of their keys, in the order that kpt gives them; every row was run through kpt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.krm.merge3 import COMPAT, merge_data
+from reconciler.krm.shapes import Shape
+
+BY_PORT = Shape(keys=("port", "protocol"), defaults={"protocol": "TCP"}, closed=True)
+
+
+def ports(text: str) -> list[dict[str, Any]]:
+    """Return ports from `80/TCP=x 443 /UDP`: number, protocol and target, each of which may be missing."""
+    found = []
+    for each in text.split():
+        key, _, target = each.partition("=")
+        number, _, protocol = key.partition("/")
+        fields = {"port": int(number) if number else None, "protocol": protocol, "target": target}
+        found.append({name: value for name, value in fields.items() if value})
+    return found
+
+
+@pytest.mark.parametrize(
+    ("origin", "updated", "local", "result"),
+    [
+        pytest.param("443/TCP 80/UDP 80", None, None, "80 443/TCP 80/UDP", id="one-that-others-stand-for-comes-first"),
+        pytest.param("80 443/TCP", None, None, "80 443/TCP", id="all-in-place"),
+        pytest.param("443 8080 8080/TCP", None, None, "8080 443 8080/TCP", id="the-one-that-stays-is-in-front"),
+        pytest.param("8080/TCP=t 8080", None, None, "8080 8080/TCP=t", id="behind-the-one-that-has-all-keys"),
+        pytest.param("80=a", "80/TCP=a", "80=b", "80=b 80/TCP=a", id="a-protocol-upstream-makes-another-entry"),
+        pytest.param("80=a", "80/TCP=a", "80=a", "80=a 80/TCP=a", id="even-when-nothing-was-changed-here"),
+        pytest.param("80=a", "80=b", "80/TCP=a", "80/TCP=a", id="a-local-protocol-gets-no-more-updates"),
+        pytest.param("80 443", "80=x 443", "443 80", "443 80=x", id="without-protocols-the-port-is-the-key"),
+    ],
+)
+def test_order_of_ports(origin: str, updated: str | None, local: str | None, result: str) -> None:
+    sides = [ports(origin if side is None else side) for side in (origin, updated, local)]
+
+    assert merge_data(*sides, BY_PORT, COMPAT)[0] == ports(result)
