@@ -37,6 +37,6 @@ def ports(text: str) -> list[dict[str, Any]]:
     ],
 )
 def test_order_of_ports(origin: str, updated: str | None, local: str | None, result: str) -> None:
-    sides = [ports(origin if side is None else side) for side in (origin, updated, local)]
+    first, second, third = (ports(origin if side is None else side) for side in (origin, updated, local))
 
-    assert merge_data(*sides, BY_PORT, COMPAT)[0] == ports(result)
+    assert merge_data(first, second, third, BY_PORT, COMPAT)[0] == ports(result)
