@@ -8,9 +8,9 @@ import click
 
 from reconciler.cli.ends import status_of, told_plainly
 from reconciler.cli.exits import DIFFERENCES, FINE
-from reconciler.cli.pkg_ending import diff_lines_option, output_option, tell, tell_fetching
+from reconciler.cli.pkg_ending import output_option, tell, tell_fetching
 from reconciler.cli.pkg_place import package_argument, split_place, upstream_address
-from reconciler.cli.shared import cache_option, read_settings, set_up_logs, settings_option
+from reconciler.cli.shared import cache_option, diff_lines_option, read_settings, set_up_logs, settings_option
 from reconciler.gitio.package_folder import read_package
 from reconciler.krm.findings import Finding
 from reconciler.packages.update import Updated, update_from_upstream

@@ -8,20 +8,11 @@ import click
 
 from reconciler.gitio.packages import UpstreamPackages
 from reconciler.krm.findings import Finding, Where
-from reconciler.reporting.diffs import MAX_LINES
 from reconciler.reporting.package_report import PackageReport, report_json, report_text
 from reconciler.rules.variants.codes import LINK_SKIPPED
 
 output_option = click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to tell it."
-)
-diff_lines_option = click.option(
-    "--diff-lines",
-    metavar="N",
-    type=click.IntRange(0),
-    default=MAX_LINES,
-    show_default=True,
-    help="The most lines of one file's diff; 0 leaves diffs out.",
 )
 strategy_option = click.option(
     "--strategy",

@@ -9,9 +9,9 @@ import click
 
 from reconciler.cli.ends import status_of, told_plainly
 from reconciler.cli.exits import DIFFERENCES, ERROR_FINDING, FINE, CannotRunError
-from reconciler.cli.pkg_ending import diff_lines_option, left_out, output_option, strategy_option, tell, tell_fetching
+from reconciler.cli.pkg_ending import left_out, output_option, strategy_option, tell, tell_fetching
 from reconciler.cli.pkg_place import package_argument, split_place, upstream_address
-from reconciler.cli.shared import cache_option, read_settings, set_up_logs, settings_option
+from reconciler.cli.shared import cache_option, diff_lines_option, read_settings, set_up_logs, settings_option
 from reconciler.gitio.package_folder import read_package, write_package
 from reconciler.gitio.work_tree import uncommitted_files
 from reconciler.krm.findings import errors

@@ -11,6 +11,7 @@ from reconciler.cli.exits import DIFFERENCES
 from reconciler.cli.shared import (
     cache_option,
     config_argument,
+    diff_lines_option,
     fleet_option,
     progress,
     read_settings,
@@ -21,7 +22,6 @@ from reconciler.daemon.reconcile import Report, reconcile
 from reconciler.daemon.wakeups import Wakeups, watching
 from reconciler.gitio.errors import GitError
 from reconciler.planning.outcome import Draft
-from reconciler.reporting.diffs import MAX_LINES
 from reconciler.reporting.plan import plan_json, plan_markdown, plan_text
 from reconciler.settings import Settings
 from reconciler.wiring import Parts, build_keep, build_parts
@@ -33,14 +33,7 @@ from reconciler.wiring import Parts, build_keep, build_parts
 @settings_option
 @cache_option
 @click.option("-o", "--output", type=click.Choice(["text", "markdown", "json"]), default="text", help="How to tell it.")
-@click.option(
-    "--diff-lines",
-    metavar="N",
-    type=click.IntRange(0),
-    default=MAX_LINES,
-    show_default=True,
-    help="The most lines of one file's diff; 0 leaves diffs out.",
-)
+@diff_lines_option
 @click.option("--watch", is_flag=True, help="Plan again whenever a file of a local CONFIG changes.")
 def command(
     config: str,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from reconciler.daemon.events import log
+from reconciler.reporting.diffs import MAX_LINES
 from reconciler.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -28,6 +29,14 @@ settings_option = click.option(
 )
 fleet_option = click.option("--fleet", metavar="URL", help="The fleet repository, in place of fleet.url.")
 cache_option = click.option("--cache", metavar="DIR", help="Where mirrors are kept, in place of the setting cache.")
+diff_lines_option = click.option(
+    "--diff-lines",
+    metavar="N",
+    type=click.IntRange(0),
+    default=MAX_LINES,
+    show_default=True,
+    help="The most lines of one file's diff; 0 leaves diffs out.",
+)
 
 
 def config_argument(required: bool) -> Callable[[Command], Command]:
