@@ -29,7 +29,7 @@ def merge_structs(sides: Values, rules: MergeRules) -> tuple[Data, tuple[Conflic
     if _nobody_names_functions(parts):
         parts = parts.each(partial(_with_functions, change=_named))
     merged, conflicts = merge_data(*parts, UNKNOWN, replace(rules, demands_names=True))
-    result = {} if merged is ABSENT else _with_functions(merged, change=_unnamed)
+    result = {} if merged is ABSENT else _with_functions(merged, change=_written)
     return _with_parts(sides.local, result), conflicts
 
 
@@ -97,6 +97,10 @@ def _unnamed(function: Data) -> Data:
     if not str(function.get("name", "")).startswith(_MADE_UP):
         return function
     return {key: value for key, value in function.items() if key != "name"}
+
+
+def _written(function: Data) -> Data:
+    return dict(_struct(_unnamed(function)))
 
 
 def _with_parts(local: Data, merged: Data) -> dict[str, Any]:

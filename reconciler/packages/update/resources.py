@@ -69,6 +69,9 @@ def _merged(reading: Reading) -> Updated:
     shapes = _KnownShapes(reading)
     outcomes = [_resource(group, shapes, reading.options) for group in reading.groups]
     placed = [outcome.placed for outcome in outcomes if outcome.placed]
+    if not placed and reading.options.profile == "compat":
+        # upstream's tool writes nothing when nothing remains, so that the last resources cannot be removed
+        placed = [Placed(group, group.local.path, group.local.document) for group in reading.groups if group.local]
     paths = sorted({*reading.merged_paths, *(each.path for each in placed)})
     files = {path: write_file(reading.sides, path, placed, reading.options) for path in paths}
     return Updated(

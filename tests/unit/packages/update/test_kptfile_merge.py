@@ -417,6 +417,7 @@ def test_switches(rules: dict[str, Any], updated: str, local: str, merged: str) 
         pytest.param(A + B, A + B + C, A + X + B, A + X + B + C, id="new-functions-come-last"),
         pytest.param(A + B, C + A + B, A + X + B, A + X + B + C, id="wherever-upstream-has-them"),
         pytest.param(entry("x: p"), B, entry("x: p, y: q"), "- configMap: {y: q}\n" + B, id="a-stub"),
+        pytest.param(entry("x: p"), B, entry("x: p"), "- {}\n" + B, id="a-stub-of-nothing"),
         pytest.param(A + A, A + A + B, A + A + X, A + A + B, id="one-image-twice"),
         pytest.param(
             "- image: r.io:5000/a\n- image: r.io:5000/b\n", B, X, B, id="a-port-makes-images-one"

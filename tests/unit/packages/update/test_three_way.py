@@ -12,7 +12,7 @@ from reconciler.krm.merge3 import SAFE as RULES
 from reconciler.packages.clone import UpstreamAt
 from reconciler.packages.kptfile import Kptfile, read_kptfile
 from reconciler.packages.merge_comments import with_comments
-from reconciler.packages.update import MergeOptions, merge, reading, resources, strategy_of, update
+from reconciler.packages.update import MergeOptions, compat_options, merge, reading, resources, strategy_of, update
 from reconciler.snapshot.files import File
 from tests.unit.packages.builders import texts, tree
 from tests.unit.packages.update.builders import SAFE, merged, package, run, sub, thing
@@ -115,6 +115,19 @@ def test_what_both_sides_changed(
     assert [(conflict.kind, conflict.chosen, conflict.rule) for conflict in result.conflicts] == [told]
     assert result.conflicts[0].file == "r.yaml"
     assert all(finding.severity is Severity.WARNING for finding in result.findings)
+
+
+@pytest.mark.parametrize(
+    ("origin", "local", "expected"),
+    [
+        pytest.param(A, A, A, id="the-last-ones-stay"),
+        pytest.param(A, f"{A}---\n{B}", B, id="one-of-several-goes"),
+    ],
+)
+def test_kpt_cannot_remove_the_last_resources(origin: str, local: str, expected: str) -> None:
+    text, _ = merged(origin, "", local, compat_options())
+
+    assert text == expected
 
 
 def test_a_conflict_names_its_resource_and_the_three_values() -> None:
