@@ -94,8 +94,11 @@ class _Writer:
         """Find the originals and comments of `data` and all that is in it."""
         local, _, updated = sides
         if local is not None:
-            if not self.has_comments and same(local.data, data):
-                return
+            if same(local.data, data):
+                if not self.has_comments:
+                    return
+            elif updated is not None and not isinstance(data, dict | list) and same(updated.data, data):
+                self.originals[path] = Original(updated.path)
         elif updated is None:
             return
         elif not taken.text:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from reconciler.krm.yaml import emit
 from reconciler.krm.yaml.comments import Path, node_at
+from reconciler.krm.yaml.compose import BREAK
 from reconciler.krm.yaml.emit import Style, indented
 from reconciler.krm.yaml.layout import Layout
 from reconciler.krm.yaml.nodes import Node, ScalarNode, is_block
@@ -17,7 +18,7 @@ from reconciler.krm.yaml.standing import key_of, lines_above, one_line, standing
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """Where an entry or item that will be new in one document stands in the other.
+    """Where an entry or item that will be new in one document stands in the other, or a scalar that will change.
 
     `whole`: its lines are taken as they are. Otherwise only its key and its comments are, and its value is written
     from the data, in block style; what stands in that value may have originals of its own.
@@ -63,8 +64,21 @@ class Borrowed:
         elif self.places and value and isinstance(value, list):
             texts = [self.item_lines((*path, index), child, style) for index, child in enumerate(value)]
         else:
-            return emit.value_lines(value, style, scalar)
+            spelled = self._spelled(path, scalar)
+            return (spelled, []) if spelled else emit.value_lines(value, style, scalar)
         return "", without_blank_head(chain(*texts))
+
+    def _spelled(self, path: Path, style: str) -> str:
+        """Return a scalar as its original has it, if that is one line of this style without anchor or tag; else ""."""
+        original = self.places.get(path)
+        try:
+            node, _ = node_at(self.root, original.path) if original and original.whole else (None, None)
+        except KeyError:
+            return ""
+        if not isinstance(node, ScalarNode) or node.style != style or node.anchor is not None or node.tag is not None:
+            return ""
+        text = self.layout.text[node.start : node.end]
+        return "" if BREAK.search(text) else text
 
     def _standing(self, path: Path) -> list[str] | None:
         try:

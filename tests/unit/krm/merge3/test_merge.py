@@ -322,3 +322,24 @@ def test_a_switch_counts_where_upstream_changed_nothing(rules: MergeRules, expec
     origin = "m: {x: 1}\na: 1\n"
 
     assert merged(origin, origin, "a: 1\n", rules)[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "written"),
+    [
+        pytest.param("0644", "0755", "0755", id="octal"),
+        pytest.param("1.5", "2.50", "2.50", id="zeros"),
+        pytest.param("1e3", "2e3", "2e3", id="exponent"),
+        pytest.param("2001-01-01", "2002-02-02", "2002-02-02", id="date"),
+        pytest.param("null", "~", "null", id="the-same-value-is-left-alone"),
+        pytest.param("~", "True", "True", id="capital"),
+        pytest.param('"a"', '"\\x62"', '"\\x62"', id="escape"),
+        pytest.param('"a"', "b", '"b"', id="local-quotes-stay"),
+        pytest.param("a", "&anchor b", "b", id="no-anchor"),
+        pytest.param("a", "!!str 1", '"1"', id="no-tag"),
+    ],
+)
+def test_a_changed_value_is_spelled_as_upstream_spells_it(before: str, after: str, written: str) -> None:
+    origin, updated, local = (f"a: {one}\nb: {two}\n" for one, two in ((1, before), (1, after), (2, before)))
+
+    assert merged(origin, updated, local) == (f"a: 2\nb: {written}\n", [])
