@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from reconciler.daemon.remotes import Remote
 from reconciler.gitio.mirror import Mirror
-from reconciler.gitio.reader import TreeEntry
 from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, PushUnit, RefUpdate, Refused
 from reconciler.gitio.writer import Change, Drop, Graft, NewCommit, Put
 from reconciler.krm.digest import digest
@@ -19,7 +18,7 @@ from reconciler.planning.plan import grows
 from reconciler.planning.state import DestinationState, DraftBranch, write_state
 from reconciler.reporting.commit_message import state_message, sync_message
 from reconciler.snapshot.files import FileTree
-from reconciler.snapshot.objects import BlobId, CommitId, TreeId
+from reconciler.snapshot.objects import CommitId, TreeId
 
 # git.md: a state commit's id is a function of its content alone, so its date is a constant (2000-01-01)
 STATE_SECONDS = 946_684_800
@@ -103,15 +102,10 @@ def _chain(
 
 def _merge_of(remote: Remote, destination: Destination, head: CommitId, sync: Sync, seconds: int) -> NewCommit:
     """Return a pure merge: a tree that "Rebase and merge" comes to as well (git.md finding 5)."""
-    changes = tuple(_move(remote, path, entry) for path, entry in remote.moves(sync.since, sync.commit))
+    moved = remote.moves(sync.since, sync.commit)
+    changes = tuple(Graft(path, entry.id, entry.mode) if entry else Drop(path) for path, entry in moved)
     seconds = max(seconds, remote.commit(sync.commit).seconds)
     return NewCommit((head, sync.commit), changes, sync_message(destination), seconds)
-
-
-def _move(remote: Remote, path: str, entry: TreeEntry | None) -> Change:
-    if entry is None:
-        return Drop(path)
-    return Graft(path, TreeId(entry.id)) if entry.is_tree else Put(path, remote.blob(BlobId(entry.id)), entry.mode)
 
 
 def _changes(remote: Remote, destination: Destination, step: Step) -> Iterator[Change]:

@@ -142,11 +142,8 @@ class Remote:
         return self.mirror.first_parent_log(old, new)
 
     def fork(self, head: CommitId, branch: CommitId) -> CommitId | None:
-        """Return where `head` left `branch`: the last of its first parents that `branch` holds; None without one."""
-        one: CommitId | None = head
-        while one and not self.mirror.is_ancestor(one, branch):
-            one = next(iter(self.commit(one).parents), None)
-        return one
+        """Return the last commit that `head` and `branch` both hold; None without one."""
+        return self.mirror.merge_base(head, branch)
 
     def state(self, commit: CommitId) -> DestinationState:
         """Return what a state commit says. Raises EngineTooOldError."""

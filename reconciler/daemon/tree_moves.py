@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Protocol
 
+from reconciler.gitio.names import is_path
 from reconciler.gitio.reader import TreeEntry
-from reconciler.snapshot.objects import SUBMODULE, TreeId
+from reconciler.snapshot.objects import TreeId
 
 
 class Trees(Protocol):
@@ -40,13 +41,13 @@ def moves(trees: Trees, old: TreeId, new: TreeId, folder: str = "") -> Iterator[
 def collide(trees: Trees, head: TreeId, base: TreeId, branch: TreeId, outside: Collection[str]) -> bool:
     """Return whether `head` has changed something since `base` that taking in `branch` would undo.
 
-    Paths in `outside`, and what lies below them, do not count. A submodule that moved cannot be taken in at all.
+    Paths in `outside`, and what lies below them, do not count. What no tree of ours may hold cannot be taken in at all.
     """
     for path, entry in moves(trees, base, branch):
+        if not is_path(path):
+            return True
         if any(path == one or path.startswith(f"{one}/") for one in outside):
             continue
-        if entry and entry.mode == SUBMODULE:
-            return True
         if trees.entry(head, path) not in (entry, trees.entry(base, path)):
             return True
     return False

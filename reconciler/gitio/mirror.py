@@ -148,6 +148,11 @@ class Mirror:
         ids = (check_id(ancestor), check_id(commit))
         return self._run("merge-base", "--is-ancestor", *ids, accept=(0, 1)).code == 0
 
+    def merge_base(self, one: CommitId, other: CommitId) -> CommitId | None:
+        """Return the last commit that is in the history of both, by git's choice among several; None without one."""
+        lines = self._run("merge-base", check_id(one), check_id(other), accept=(0, 1)).lines
+        return CommitId(lines[0]) if lines else None
+
     def first_parent_log(self, old: CommitId, new: CommitId) -> list[CommitId] | None:
         """Return the commits of `new` that `old` does not have, along first parents, oldest first.
 

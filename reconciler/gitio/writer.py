@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from reconciler.gitio.names import check_id, check_path
 from reconciler.gitio.reader import LATEST_SECONDS
-from reconciler.snapshot.objects import EXECUTABLE, FILE, LINK, CommitId, TreeId
+from reconciler.snapshot.objects import DIRECTORY, EXECUTABLE, FILE, LINK, SUBMODULE, CommitId, ObjectId, TreeId
 
 # fast-import insists on a ref; it is forgotten before the stream ends, so it never gets to the disk
 _WORK_REF = b"refs/reconciler-tmp/work"
 _NOWHERE = b"0" * 40
 _FILE_MODES = frozenset({FILE, EXECUTABLE, LINK})
+_MODES = _FILE_MODES | {DIRECTORY, SUBMODULE}
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,14 @@ class Put:
 
 @dataclass(frozen=True)
 class Graft:
-    """Put a tree that the mirror already holds at `path`, replacing what stands there; "" is the root."""
+    """Put what stands elsewhere by its id at `path`, replacing what stands there; "" is the root.
+
+    The mirror must hold a tree and a file already; a submodule's commit is another repository's.
+    """
 
     path: str
-    tree: TreeId
+    id: TreeId | ObjectId
+    mode: str = DIRECTORY
 
 
 @dataclass(frozen=True)
@@ -124,8 +129,10 @@ def _change(change: Change) -> bytes:
             if mode not in _FILE_MODES:
                 raise ValueError(f"a file's mode must be one of {sorted(_FILE_MODES)}, not {mode!r}")
             return b"M %s inline %s\n" % (mode.encode(), _quote(check_path(path))) + _data(data)
-        case Graft(path, tree):
-            return b"M 040000 %s %s\n" % (check_id(tree).encode(), _quote(path and check_path(path)))
+        case Graft(path, one, mode):
+            if mode not in _MODES:
+                raise ValueError(f"a mode must be one of {sorted(_MODES)}, not {mode!r}")
+            return b"M %s %s %s\n" % (mode.encode(), check_id(one).encode(), _quote(path and check_path(path)))
         case Drop(path):
             return b"D %s\n" % _quote(check_path(path))
 

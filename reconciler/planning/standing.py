@@ -32,7 +32,7 @@ class Repository(Protocol):
         ...
 
     def fork(self, head: CommitId, branch: CommitId) -> CommitId | None:
-        """Return where `head` left `branch`: the last of its first parents that `branch` holds; None without one."""
+        """Return the last commit that `head` and `branch` both hold: where a merge of them begins; None without one."""
         ...
 
 
@@ -155,11 +155,13 @@ def settle_drafts(
 
 
 def _draft(known: DraftBranch | None, head: CommitId, heads: Heads, repository: Repository) -> DraftBranch:
+    if known is not None and not known.edited and known.head == head:
+        return known
     # a branch that nobody remembers, as after a lost state, counts as people's work
-    if known is not None:
-        return replace(known, edited=known.edited or known.head != head)
+    known = known or DraftBranch(head, heads.branch or head)
+    # people merge the cluster branch in, and what it has undone since must not come back with the next merge
     base = repository.fork(head, heads.branch) if heads.branch else None
-    return DraftBranch(head, base or heads.branch or head, edited=True)
+    return replace(known, base=base or known.base, edited=True)
 
 
 def _settle(record: PackageRecord, put: Offer, path: str, heads: Heads, repository: Repository) -> PackageRecord:

@@ -73,7 +73,9 @@ def test_what_moved(new: Folder, expected: list[str]) -> None:
         pytest.param({**BASE, "r": "2"}, {"a": BASE["a"]}, True, id="changed-and-gone"),
         pytest.param({**BASE, "a": {"x": "2", "y": "1"}}, {**BASE, "a": {"x": "3", "y": "1"}}, False, id="in-ours"),
         pytest.param({**BASE, "b": {"x": "1"}}, {**BASE, "b": {"y": "1"}}, True, id="two-new-folders"),
-        pytest.param(BASE, {**BASE, "m": "submodule"}, True, id="a-submodule"),
+        pytest.param(BASE, {**BASE, "m": "submodule"}, False, id="a-submodule"),
+        pytest.param(BASE, {**BASE, ".git": "1"}, True, id="a-name-that-nobody-may-write"),
+        pytest.param(BASE, {**BASE, "a": {**BASE["a"], "..": "1"}}, True, id="such-a-name-in-ours"),
     ],
 )
 def test_what_collides(head: Folder, branch: Folder, expected: bool) -> None:

@@ -163,18 +163,23 @@ def test_every_kind_of_change(mirror: Mirror) -> None:
         Drop("absent"),
         Put('we"ird\\\nü', b"4", "100755"),
         Graft("copy/of/a", TreeId(folder or "")),
+        Graft("run", blob_id(b"3"), "100755"),
+        Graft("other", ObjectId(ABSENT), "160000"),
     )
 
     [second] = mirror.write([NewCommit((first,), changes, "second", 6)])
 
     with mirror.read() as reader:
         commit = reader.commit(second)
-        assert {path: (mode, reader.blob(blob)) for path, mode, blob in reader.walk(commit.tree)} == {
+        found = {path: (mode, one) for path, mode, one in reader.walk(commit.tree)}
+        assert found.pop("other") == ("160000", ABSENT)
+        assert {path: (mode, reader.blob(blob)) for path, (mode, blob) in found.items()} == {
             "a/y": ("100644", b"2"),
             "b": ("100644", b"3"),
             "copy/of/a/x": ("100644", b"1"),
             "copy/of/a/y": ("100644", b"2"),
             'we"ird\\\nü': ("100755", b"4"),
+            "run": ("100755", b"3"),
         }
         assert (commit.parents, commit.seconds, commit.message) == ((first,), 6, "second\n")
 
@@ -439,6 +444,9 @@ def test_first_parents_from_what_was_seen(mirror: Mirror) -> None:
     assert mirror.first_parent_log(CommitId(ABSENT), merge) is None
     assert mirror.is_ancestor(side, merge)
     assert not mirror.is_ancestor(side, one)
+    assert [mirror.merge_base(side, one), mirror.merge_base(side, merge), mirror.merge_base(side, other)] == [
+        start, side, None,
+    ]  # fmt: skip
 
 
 def test_opening_twice_at_once_gives_one_sound_mirror(tmp_path: Path, remote: Path) -> None:

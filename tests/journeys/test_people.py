@@ -385,6 +385,39 @@ def test_a_hot_fix_below_an_edited_draft_is_merged_into_it(world: World, how: st
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("now", ["first", "third"])
+def test_what_the_branch_undoes_after_people_merged_it_into_the_draft_stays_undone(world: World, now: str) -> None:
+    world.commit("clusters/berlin", {"README.md": "first\n"})
+    release(world)
+    world.settle()
+    world.commit("drafts/berlin", {"notes.md": "checked\n"})
+    world.commit("clusters/berlin", {"README.md": "second\n"})
+    world.update_branch("berlin")
+    world.settle()
+    world.commit("clusters/berlin", {"README.md": f"{now}\n"})
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    release(world, "v3", "3.0")
+
+    world.settle()
+
+    world.merge("berlin")
+    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert [world.text("clusters/berlin", path) for path in ("README.md", "notes.md")] == [f"{now}\n", "checked\n"]
+
+
+def test_a_submodule_in_a_package_goes_along_with_the_branch(world: World) -> None:
+    release(world)
+    world.sync()
+    world.commit("drafts/berlin", {"notes.md": "checked\n"})
+    commit = world.add_submodule("clusters/berlin", "metrics/parts")
+    release(world, "v3", "3.0")
+
+    after = world.settle()
+
+    assert after.outcomes["berlin/metrics"] == "drafted"
+    assert git(world.fleet, "merge-base", commit, "drafts/berlin") == commit
+
+
 def test_a_file_of_theirs_that_both_branches_changed_keeps_the_draft_as_it_is(world: World) -> None:
     world.commit("clusters/berlin", {"README.md": "first\n"})
     release(world)

@@ -259,6 +259,23 @@ class World:
         assert old in content
         return self.commit(branch, {path: content.replace(old, new)})
 
+    def add_submodule(self, branch: str, path: str) -> str:
+        """Commit a submodule, whose commit is of another repository, to a branch of the fleet."""
+        desk = self._desk()
+        git(desk, "checkout", "--quiet", "-B", branch, f"origin/{branch}")
+        git(desk, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},{path}")
+        git(desk, "commit", "--quiet", "-m", "by hand")
+        git(desk, "push", "--quiet", "origin", branch)
+        return self.head(branch)
+
+    def update_branch(self, cluster: str) -> str:
+        """Merge the cluster branch into its draft, as forges offer to; return the draft's new head."""
+        desk, draft = self._desk(), f"drafts/{cluster}"
+        git(desk, "checkout", "--quiet", "-B", draft, f"origin/{draft}")
+        git(desk, "merge", "--quiet", "--no-edit", f"origin/clusters/{cluster}")
+        git(desk, "push", "--quiet", "origin", draft)
+        return self.head(draft)
+
     def merge(self, cluster: str, how: str = "merge", draft: str = "", delete: bool = False) -> str:
         """Merge a cluster's draft by `fast-forward`, `merge`, `squash` or `rebase`; return the new head."""
         desk = self._desk()

@@ -129,7 +129,7 @@ def test_a_draft_tells_what_people_think_of_an_offer(
         pytest.param(DraftBranch(HEAD, commit("b0")), "d1", DraftBranch(HEAD, commit("b0")), id="ours"),
         pytest.param(DraftBranch(HEAD, commit("b0")), "d2", DraftBranch(HEAD, commit("b0"), True), id="moved"),
         pytest.param(
-            DraftBranch(HEAD, commit("b0"), True), "d1", DraftBranch(HEAD, commit("b0"), True), id="once-edited"
+            DraftBranch(HEAD, commit("b0"), True), "d1", DraftBranch(HEAD, commit("f0"), True), id="once-edited"
         ),
         pytest.param(None, "d1", DraftBranch(HEAD, commit("f0"), True), id="unknown"),
         pytest.param(None, "d9", DraftBranch(commit("d9"), commit("b1"), True), id="unknown-without-a-common-past"),
