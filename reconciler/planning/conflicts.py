@@ -8,7 +8,7 @@ from typing import Any
 from reconciler.krm.conflicts import ABSENT, Conflict
 from reconciler.krm.digest import canonical_json
 from reconciler.krm.pointer import PointerError, parse_pointer, resolve
-from reconciler.krm.secrets import MASK
+from reconciler.krm.secrets import MASK, holds_secret
 from reconciler.packages.package import Package, PackageResource
 from reconciler.snapshot.files import FileTree
 
@@ -18,14 +18,16 @@ _SIDES = ("base", "local", "upstream")
 def conflict_data(conflict: Conflict) -> dict[str, Any]:
     """Return a conflict as data; sides that have nothing there are left out.
 
-    Values of Secrets are masked. Of whole resources, files and packages only the sides that have one are told, as True.
+    Values of Secrets, and such as hold one, are masked. Of whole resources, files and packages only the sides that
+    have one are told, as True.
     """
+    sides = {side: value for side in _SIDES if (value := getattr(conflict, side)) is not ABSENT}
     told = {
         "kind": conflict.kind,
         "file": conflict.file,
         "resource": conflict.resource,
         "pointer": conflict.pointer,
-        **{side: _shown(conflict, getattr(conflict, side)) for side in _SIDES if getattr(conflict, side) is not ABSENT},
+        **_shown(conflict, sides),
         "chosen": conflict.chosen,
         "rule": conflict.rule,
     }
@@ -68,7 +70,8 @@ def _value_at(data: Any, pointer: str) -> Any:
         return ABSENT
 
 
-def _shown(conflict: Conflict, value: Any) -> Any:
+def _shown(conflict: Conflict, sides: Mapping[str, Any]) -> Mapping[str, Any]:
     if conflict.kind not in ("field", "element"):
-        return True
-    return MASK if conflict.resource.startswith("Secret/") else value
+        return dict.fromkeys(sides, True)
+    is_hidden = conflict.resource.startswith("Secret/") or any(map(holds_secret, sides.values()))
+    return dict.fromkeys(sides, MASK) if is_hidden else sides

@@ -10,13 +10,13 @@ from typing import Any, Literal
 
 from reconciler.krm.digest import digest
 from reconciler.krm.identity import ObjectKey
-from reconciler.krm.secrets import MASK
+from reconciler.krm.secrets import MASK, holds_secret
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.package import documents_of, is_krm_file
 from reconciler.packages.parsing import Unparsable
 from reconciler.packages.resource import Described
 from reconciler.reporting.fields import ABSENT, FieldChange, field_changes
-from reconciler.reporting.secrets import holds_secret, is_secret_path
+from reconciler.reporting.secrets import is_secret_path
 from reconciler.reporting.values import count, one_line
 from reconciler.snapshot.files import FileTree
 

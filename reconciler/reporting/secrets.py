@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from reconciler.krm.secrets import MASK
+from reconciler.krm.secrets import MASK, is_secret, writes_secret
 from reconciler.snapshot.trace import ABSENT, Trace
 
 _ANNOTATIONS = ("metadata", "annotations")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _VALUES = ("data", "stringData")
-_WRITTEN_SECRET = re.compile(r"""kind["']?\s*:\s*["']?Secret\b""")
-
-
-def is_secret(data: object) -> bool:
-    """Tell whether the data is a core Secret."""
-    return isinstance(data, Mapping) and data.get("kind") == "Secret" and "/" not in str(data.get("apiVersion", ""))
 
 
 def is_secret_path(path: tuple[str, ...]) -> bool:
@@ -26,20 +19,6 @@ def is_secret_path(path: tuple[str, ...]) -> bool:
     The annotations as a whole count, too: when they come or go together, the copy may be among them.
     """
     return path[0] in _VALUES or path[-1] == _LAST_APPLIED or path == _ANNOTATIONS
-
-
-def holds_secret(data: object) -> bool:
-    """Tell whether the data is a Secret or holds one, as an item of a List or as the text of a manifest."""
-    if isinstance(data, str):
-        return writes_secret(data)
-    if isinstance(data, Mapping):
-        return is_secret(data) or any(map(holds_secret, data.values()))
-    return isinstance(data, list) and any(map(holds_secret, data))
-
-
-def writes_secret(text: str) -> bool:
-    """Tell whether a text that is not read as data may be the manifest of a Secret."""
-    return _WRITTEN_SECRET.search(text) is not None
 
 
 def mask(data: Any, other: Any = None, *, compared: bool = False) -> Any:

@@ -27,6 +27,18 @@ REPLICAS = Conflict("field", "/spec/replicas", 2, 5, 3, "upstream", "D2", "web.y
             {"base": "*****", "local": "*****", "upstream": "*****"},
             id="secrets-are-masked",
         ),
+        pytest.param(
+            replace(
+                REPLICAS, resource="List/default/all", base=[], local=[{"kind": "Secret", "data": {"key": "eA=="}}]
+            ),
+            {"base": "*****", "local": "*****", "upstream": "*****"},
+            id="secrets-in-lists-are-masked",
+        ),
+        pytest.param(
+            replace(REPLICAS, base=ABSENT, local="kind: Secret\ndata: {key: eA==}", upstream=""),
+            {"local": "*****", "upstream": "*****"},
+            id="manifests-of-secrets-are-masked",
+        ),
     ],
 )
 def test_the_sides_of_a_conflict(conflict: Conflict, expected: dict[str, object]) -> None:
