@@ -16,6 +16,7 @@ from reconciler.daemon.config import ConfigSnapshot, FolderConfig, RepositoryCon
 from reconciler.daemon.proposals import STATE_NAME, FolderProposals, Proposals, RepositoryProposals
 from reconciler.daemon.publishers import Folder, Keep, Push
 from reconciler.daemon.remotes import Remotes
+from reconciler.daemon.settled import InCache
 from reconciler.daemon.tools import ConfigSource, Tools
 from reconciler.daemon.upstreams import RemoteUpstreams
 from reconciler.expressions import Limits, load_parser
@@ -103,6 +104,12 @@ def build_parts(
     prefix = settings.state_ref.partition("{repository}")[0]
     remotes = Remotes(builder.open_mirror, prefix, backoff)
     return Parts(builder.config(), remotes, backoff, builder.tools(missing_is_empty, progress), builder.folders())
+
+
+def build_memory(settings: Settings, config: str) -> InCache:
+    """Build the memory of passes over `config` by these settings, for processes that come one after the other."""
+    key = digest([__version__, settings.model_dump(mode="json"), str(Path(config).absolute())])
+    return InCache(Path(settings.cache).expanduser() / "settled" / f"{key.removeprefix('sha256:')}.json")
 
 
 def _allow_many_files() -> None:

@@ -14,7 +14,7 @@ from reconciler.cli.shared import (
     set_up_logs,
     settings_option,
 )
-from reconciler.daemon.passes import Passes
+from reconciler.daemon.passes import Passes, log_pass
 from reconciler.daemon.service import Rhythm, UnusableSettingsError, Work, serve, signals_as
 from reconciler.daemon.wakeups import Wakeups
 from reconciler.gitio.errors import GitError
@@ -54,4 +54,10 @@ def _work(settings: Settings) -> Work:
     parts = build_parts(settings, config_of(settings))
     passes = Passes(parts.source, parts.remotes, parts.tools, publisher)
     rhythm = Rhythm(settings.poll_seconds, settings.poll_jitter_percent, settings.max_backoff_seconds)
-    return Work(passes.run, parts.backoff.forgive, rhythm, parts.folders, lambda: passes.due_in)
+
+    def run() -> bool:
+        done = passes.run()
+        log_pass(passes.told)
+        return done
+
+    return Work(run, parts.backoff.forgive, rhythm, parts.folders, lambda: passes.due_in)

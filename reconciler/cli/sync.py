@@ -18,9 +18,9 @@ from reconciler.cli.shared import (
     set_up_logs,
     settings_option,
 )
-from reconciler.daemon.reconcile import Report, reconcile, tally
+from reconciler.daemon.passes import Passes, Told
 from reconciler.reporting.findings import finding_lines, findings_data
-from reconciler.wiring import build_parts, build_push
+from reconciler.wiring import build_memory, build_parts, build_push
 
 
 @click.command("sync")
@@ -36,26 +36,28 @@ def command(config: str | None, fleet: str | None, settings_file: str | None, ca
         set_up_logs(settings, service=False)
         publisher = build_push(settings)
         parts = build_parts(settings, config_of(settings), progress=show)
-        with parts.remotes as remotes:
-            report = reconcile(parts.source, remotes, parts.tools, publisher)
-    click.echo(json.dumps(_data(report), indent=2) if output == "json" else _text(report))
-    return max(status_of(report.plan.all_findings()), FINE if report.clean and publisher.done else ERROR_FINDING)
+        passes = Passes(
+            parts.source, parts.remotes, parts.tools, publisher, build_memory(settings, config_of(settings))
+        )
+        passes.run()
+    told = passes.told
+    click.echo(json.dumps(_data(told), indent=2) if output == "json" else _text(told))
+    return max(status_of(told.findings), FINE if told.clean else ERROR_FINDING)
 
 
-def _data(report: Report) -> dict[str, object]:
-    drafts = {name: dict(one.heads) for name, one in sorted(report.written.items()) if one.heads}
+def _data(told: Told) -> dict[str, object]:
     return {
-        "config": report.plan.config,
-        "counts": tally(report),
-        "drafts": drafts,
-        "findings": findings_data(report.plan.all_findings()),
+        "config": told.config,
+        "counts": told.counts,
+        "drafts": told.drafts,
+        "findings": findings_data(told.findings),
     }
 
 
-def _text(report: Report) -> str:
-    lines = finding_lines(report.plan.all_findings())
+def _text(told: Told) -> str:
+    lines = finding_lines(told.findings)
     lines += [
-        f"draft    {branch} is at {head[:12]}" for one in report.written.values() for branch, head in one.heads.items()
+        f"draft    {branch} is at {head[:12]}" for heads in told.drafts.values() for branch, head in heads.items()
     ]
-    counts = ", ".join(f"{count} {what}" for what, count in tally(report).items())
+    counts = ", ".join(f"{count} {what}" for what, count in told.counts.items())
     return "\n".join([*lines, counts])

@@ -1,25 +1,44 @@
-"""Passes of the service: equal heads end a pass at once, unless something is due; each is one event (design 4.2)."""
+"""Passes, one after the other: equal heads end a pass at once, unless something is due (design 4.2)."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from reconciler.daemon.events import log
-from reconciler.daemon.reconcile import decide_and_publish, gather, heads, tally
+from reconciler.daemon.reconcile import Gathered, Report, decide_and_publish, gather_what_moved, heads, tally
 from reconciler.daemon.remotes import Remotes
+from reconciler.daemon.settled import InMind, Memory, Settled
 from reconciler.daemon.tools import ConfigSource, Publisher, Tools
+from reconciler.krm.findings import Finding
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a pass is told as: `drafts` are the heads of the draft branches that moved, by destination."""
+
+    config: str
+    counts: Mapping[str, int]
+    findings: tuple[Finding, ...] = ()
+    drafts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    clean: bool = True
+    skipped: bool = False
 
 
 class Passes:
     """Runs passes over one config, and remembers the heads that the last one left, once nothing is left to try."""
 
-    def __init__(self, source: ConfigSource, remotes: Remotes, tools: Tools, publisher: Publisher) -> None:
+    def __init__(
+        self, source: ConfigSource, remotes: Remotes, tools: Tools, publisher: Publisher, memory: Memory | None = None
+    ) -> None:
         self._source = source
         self._remotes = remotes
         self._tools = tools
         self._publisher = publisher
-        self._settled = ("", "")
+        self._memory = memory or InMind()
         self._due: int | None = None
+        self.told = Told("", {})
 
     @property
     def due_in(self) -> float:
@@ -32,26 +51,41 @@ class Passes:
         A remote that failed rests on its own (`Backoff`) and does not slow the others down; so does a function.
         """
         with self._remotes as remotes:
-            found = gather(self._source, remotes, self._tools)
-            if (found.snapshot.id, found.heads) == self._settled and not self._is_due(found.now):
-                log.debug("pass_unchanged", config=found.snapshot.id)
+            found = gather_what_moved(self._source, remotes, self._tools, self._memory.recall())
+            if isinstance(found, Settled):
+                self.told = Told(found.config, found.counts, found.findings, skipped=True)
                 return True
             report = decide_and_publish(found, remotes, self._tools, self._publisher)
             settled = report.settled and self._publisher.done
             remotes.maintain()
-            is_last_word = settled and not report.waits
-            self._settled = (found.snapshot.id, heads(remotes, self._tools)) if is_last_word else ("", "")
             self._due = report.due
-        for finding in report.plan.all_findings():
-            log.info(
-                "finding",
-                code=finding.code,
-                severity=finding.severity.value,
-                message=finding.message,
-                where=str(finding.where),
-            )
-        log.info("pass_finished", config=report.plan.config, clean=report.clean, **tally(report))
+            is_last_word = settled and not report.waits
+            self._memory.keep(self._settled(found, report) if is_last_word else None)
+        self.told = _told(report, done=self._publisher.done)
         return settled
 
-    def _is_due(self, now: int) -> bool:
-        return self._due is not None and self._due <= now
+    def _settled(self, found: Gathered, report: Report) -> Settled:
+        counts = tally(report)
+        upstreams, destinations = self._tools.urls(found.catalog)
+        after = heads(self._remotes, self._tools)
+        return Settled(
+            found.snapshot.id, after, tuple(upstreams), tuple(destinations), report.due, counts,
+            report.plan.all_findings(), silent=after == found.heads and not counts["renders"],
+        )  # fmt: skip
+
+
+def _told(report: Report, *, done: bool) -> Told:
+    drafts = {name: dict(one.heads) for name, one in sorted(report.written.items()) if one.heads}
+    findings = report.plan.all_findings()
+    return Told(report.plan.config, tally(report), findings, drafts, clean=report.clean and done)
+
+
+def log_pass(told: Told) -> None:
+    """Tell a pass as events, one for each finding."""
+    if told.skipped:
+        log.debug("pass_unchanged", config=told.config)
+        return
+    for one in told.findings:
+        place = str(one.where)
+        log.info("finding", code=one.code, severity=one.severity.value, message=one.message, where=place)
+    log.info("pass_finished", config=told.config, clean=told.clean, **told.counts)

@@ -13,6 +13,7 @@ from reconciler.daemon.events import log
 from reconciler.daemon.proposals import push_findings
 from reconciler.daemon.publish import Written, describe, write_plans
 from reconciler.daemon.remotes import Remote, Remotes
+from reconciler.daemon.settled import Settled
 from reconciler.daemon.states import read_states
 from reconciler.daemon.tools import ConfigSource, Publisher, Tools
 from reconciler.gitio.errors import GitError
@@ -86,8 +87,29 @@ class Gathered:
 
 def gather(source: ConfigSource, remotes: Remotes, tools: Tools) -> Gathered:
     """Read the config and fetch every remote that it names. Raises GitError when the config cannot be read."""
-    tools.progress("reading the config", 0, 1)
+    return _gather(source.read(), remotes, tools)
+
+
+def gather_what_moved(source: ConfigSource, remotes: Remotes, tools: Tools, last: Settled | None) -> Gathered | Settled:
+    """Return what `gather` does, or the last pass when nothing has moved since, and nothing is due.
+
+    Of a config that is the same, the remotes are known: nothing of it is read before something has moved.
+    """
     snapshot = source.read()
+    if last is None or last.config != snapshot.id:
+        return _gather(snapshot, remotes, tools)
+    tools.progress("fetching", 0, 1)
+    remotes.fetch(last.upstreams, last.destinations)
+    tools.progress("fetching", 1, 1)
+    tools.functions.look_again()
+    now, seen = int(tools.clock()), heads(remotes, tools)
+    if seen == last.heads and (last.due is None or now < last.due):
+        return last
+    return Gathered(snapshot, tools.read_catalog(snapshot), seen, now)
+
+
+def _gather(snapshot: ConfigSnapshot, remotes: Remotes, tools: Tools) -> Gathered:
+    tools.progress("reading the config", 0, 1)
     catalog = tools.read_catalog(snapshot)
     tools.progress("reading the config", 1, 1)
     tools.progress("fetching", 0, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,11 @@ from reconciler.daemon import reconcile
 from reconciler.daemon.passes import Passes
 from reconciler.daemon.proposals import RepositoryProposals
 from reconciler.daemon.remotes import Remote
+from reconciler.daemon.settled import InCache, Memory, Settled
 from reconciler.gitio.create import create_repository
 from reconciler.gitio.errors import GitError, GitFailedError, UnreachableError
 from reconciler.gitio.verdicts import Failed
+from reconciler.krm.findings import Finding, Where
 from reconciler.wiring import Parts, build_parts, build_push
 from tests.support.git_env import SECONDS, commit_files, git, read_refs, write_hook
 
@@ -63,11 +66,11 @@ class World:
     def write_more(self, document: str) -> None:
         (self.folder / "config" / "more.yaml").write_text(document)
 
-    def passes(self) -> tuple[Passes, Parts]:
+    def passes(self, memory: Memory | None = None) -> tuple[Passes, Parts]:
         config, fleet, cache = (str(self.folder / name) for name in ("config", "fleet.git", "cache"))
         settings = read_settings(None, config=config, fleet=fleet, cache=cache)
         parts = build_parts(settings, config, clock=lambda: self.now)
-        return Passes(parts.source, parts.remotes, parts.tools, build_push(settings)), parts
+        return Passes(parts.source, parts.remotes, parts.tools, build_push(settings), memory), parts
 
     def drafts(self, fleet: str = "fleet") -> set[str]:
         return {name for name in read_refs(self.folder / f"{fleet}.git") if "/drafts/" in name}
@@ -85,6 +88,47 @@ def test_a_pass_over_equal_heads_reads_nothing(world: World, monkeypatch: pytest
     monkeypatch.setattr("reconciler.daemon.passes.decide_and_publish", lambda *_: pytest.fail("the heads are equal"))
 
     assert passes.run()
+
+
+def test_another_process_repeats_a_silent_pass_without_reading(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = []
+    for _ in range(2):
+        passes, _ = world.passes(InCache(world.folder / "settled" / "one.json"))
+        assert passes.run()
+        told.append(passes.told)
+    monkeypatch.setattr("reconciler.daemon.passes.decide_and_publish", lambda *_: pytest.fail("the heads are equal"))
+    passes, _ = world.passes(InCache(world.folder / "settled" / "one.json"))
+
+    assert passes.run()
+
+    assert [one.counts["drafted"] for one in told] == [2, 0]
+    assert passes.told == replace(told[1], skipped=True)
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("[]", id="a-list"),
+        pytest.param('{"config": "tree:1"}', id="fields-missing"),
+        pytest.param('{"findings": [], "upstreams": [], "destinations": [], "x": 1}', id="of-another-version"),
+    ],
+)
+def test_a_memory_that_cannot_be_read_is_none(tmp_path: Path, spoilt: str) -> None:
+    (tmp_path / "one.json").write_text(spoilt)
+
+    assert InCache(tmp_path / "one.json").recall() is None
+
+
+def test_a_memory_keeps_silent_passes_only(tmp_path: Path) -> None:
+    memory = InCache(tmp_path / "new" / "one.json")
+    finding = Finding("Code", "a message", Where("a.yaml", 3))
+    silent = Settled("tree:1", "sha256:2", ("u",), ("d",), 7, {"drafted": 0}, (finding,), silent=True)
+    memory.keep(silent)
+    kept = memory.recall()
+    memory.keep(replace(silent, silent=False))
+
+    assert (kept, memory.recall()) == (silent, None)
 
 
 @pytest.mark.parametrize(
