@@ -37,7 +37,7 @@ from reconciler.daemon.passes import Passes  # noqa: E402
 from reconciler.settings import Settings  # noqa: E402
 from reconciler.wiring import build_parts, build_push  # noqa: E402
 
-PASSES = ("first", "no change", "one region")
+PASSES = ("first", "no change", "no change again", "one region")
 
 
 @dataclass(frozen=True)
