@@ -9,6 +9,7 @@ from reconciler.krm.conflicts import ABSENT, Conflict
 from reconciler.krm.digest import canonical_json
 from reconciler.krm.pointer import PointerError, parse_pointer, resolve
 from reconciler.krm.secrets import MASK, holds_secret
+from reconciler.krm.yaml.same import same
 from reconciler.packages.package import Package, PackageResource
 from reconciler.snapshot.files import FileTree
 
@@ -46,15 +47,29 @@ def without_repeats(conflicts: Iterable[Conflict]) -> tuple[Conflict, ...]:
     return tuple({canonical_json(conflict_data(one)): one for one in conflicts}.values())
 
 
+def place_of(conflict: Conflict) -> tuple[str, str, str]:
+    """Return what a conflict is about; a later one about the same takes its place."""
+    return conflict.file, conflict.resource, conflict.pointer
+
+
 def still_stands(conflict: Conflict, files: FileTree) -> bool:
     """Return whether a package still holds what decided a conflict; people may have settled it since.
 
-    Only fields are looked at: what became of whole elements, resources and files is not one value.
+    Of resources, files and packages it counts that they are there, or gone. What became of elements is not looked at.
     """
     decided = conflict.local if conflict.chosen == "local" else conflict.upstream
-    if conflict.kind != "field" or decided == MASK:
-        return True
-    return any(_value_at(one.data, conflict.pointer) == decided for one in _resources(conflict, files))
+    match conflict.kind:
+        case "field":
+            values = (_value_at(one.data, conflict.pointer) for one in _resources(conflict, files))
+            return decided == MASK or any(same(value, decided) for value in values)
+        case "resource":
+            return any(_resources(conflict, files)) == (decided is not ABSENT)
+        case "file":
+            return (conflict.file in files) == (decided is not ABSENT)
+        case "package":
+            return any(path.startswith(f"{conflict.file}/") for path in files) == (decided is not ABSENT)
+        case "element":
+            return True
 
 
 def _resources(conflict: Conflict, files: FileTree) -> Iterator[PackageResource]:

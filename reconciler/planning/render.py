@@ -23,6 +23,7 @@ from reconciler.planning.codes import (
     RENDER_FAILED,
     UPSTREAM_LOCK_MISSING,
 )
+from reconciler.planning.conflicts import place_of
 from reconciler.planning.outcome import Rendered
 from reconciler.planning.source import Ingredients, Source, mix, overruled
 from reconciler.rules.variant import ConflictPolicy, Variant
@@ -119,7 +120,7 @@ def _overruled(source: Source, stages: Stages, options: MergeOptions) -> Iterato
     known = set()
     for rule, files in stages:
         for one in overruled(source, files, rule, options):
-            if (place := (one.file, one.resource, one.pointer)) not in known:
+            if (place := place_of(one)) not in known:
                 known.add(place)
                 yield one
 

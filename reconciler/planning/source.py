@@ -10,7 +10,7 @@ from reconciler.krm.findings import Finding, errors
 from reconciler.packages.clone import lock_of, upstream_of
 from reconciler.packages.kptfile import KPTFILE, Strategy
 from reconciler.packages.update import MergeOptions, Updated, merge, update
-from reconciler.planning.conflicts import still_stands, without_repeats
+from reconciler.planning.conflicts import place_of, still_stands, without_repeats
 from reconciler.rules.variant import Earlier
 from reconciler.snapshot.files import FileTree
 
@@ -125,12 +125,14 @@ def _with_published_edits(made: Ingredients, strategy: Strategy | None, options:
 def _with_drafted_edits(source: Source, put: Standing, options: MergeOptions) -> Source:
     taken = _taken_out(put, options)
     merged = _merged(put.plain, source.plain, taken.files, options)
-    remembered = (one for one in put.conflicts if still_stands(one, merged.files))
+    told = (*taken.conflicts, *merged.conflicts)
+    again = set(map(place_of, told))
+    remembered = (one for one in put.conflicts if place_of(one) not in again and still_stands(one, merged.files))
     return replace(
         source,
         files=merged.files,
         updated=tuple(one for one in source.updated if still_stands(one, merged.files)),
-        drafted=(*taken.conflicts, *merged.conflicts, *remembered),
+        drafted=(*told, *remembered),
         findings=(*source.findings, *taken.findings, *merged.findings),
     )
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from reconciler.krm.conflicts import ABSENT, Conflict
-from reconciler.planning.conflicts import conflict_data, read_conflict, without_repeats
+from reconciler.planning.conflicts import conflict_data, read_conflict, still_stands, without_repeats
+from reconciler.snapshot.files import File, FileTree
 
 REPLICAS = Conflict("field", "/spec/replicas", 2, 5, 3, "upstream", "D2", "web.yaml", "Deployment/default/web")
 
@@ -75,3 +76,30 @@ ENV = replace(REPLICAS, pointer="/spec/env", base=[], local=[{"name": "A"}], ups
 )
 def test_a_conflict_is_told_once(first: Conflict, second: Conflict, told: int) -> None:
     assert len(without_repeats([first, second])) == told
+
+
+WEB = "kind: Deployment\nmetadata: {name: web, namespace: default}\nspec:\n  replicas: 3\n  paused: 1\n"
+KEPT = replace(REPLICAS, kind="resource", pointer="", upstream=ABSENT, chosen="local")
+GONE = replace(KEPT, local=ABSENT, upstream=True)
+
+
+@pytest.mark.parametrize(
+    ("conflict", "there", "empty"),
+    [
+        pytest.param(REPLICAS, True, False, id="upstreams-value"),
+        pytest.param(replace(REPLICAS, chosen="local"), False, False, id="people-changed-it-since"),
+        pytest.param(replace(REPLICAS, pointer="/spec/paused", upstream=True), False, False, id="one-is-not-true"),
+        pytest.param(replace(REPLICAS, upstream="*****"), True, True, id="what-is-masked-cannot-be-told"),
+        pytest.param(KEPT, True, False, id="a-resource-that-was-kept"),
+        pytest.param(GONE, False, True, id="a-resource-that-stayed-away"),
+        pytest.param(replace(KEPT, kind="file", resource=""), True, False, id="a-file-that-was-kept"),
+        pytest.param(replace(GONE, kind="file", resource=""), False, True, id="a-file-that-stayed-away"),
+        pytest.param(replace(KEPT, kind="package", resource="", file="sub"), True, False, id="a-package-that-was-kept"),
+        pytest.param(replace(GONE, kind="package", resource="", file="sub"), False, True, id="a-package-that-is-gone"),
+        pytest.param(replace(KEPT, kind="element", pointer="/spec/x/0"), True, True, id="elements-are-not-looked-at"),
+    ],
+)
+def test_a_conflict_stands_until_people_settle_it(conflict: Conflict, there: bool, empty: bool) -> None:
+    package = FileTree({"web.yaml": File(WEB.encode()), "sub/Kptfile": File(b"")})
+
+    assert (still_stands(conflict, package), still_stands(conflict, FileTree())) == (there, empty)

@@ -97,6 +97,17 @@ def test_a_conflict_of_the_draft_is_remembered_while_its_outcome_stands() -> Non
     assert (still.conflicts, settled.conflicts) == ((conflict,), ())
 
 
+def test_of_the_conflicts_in_one_place_the_last_is_told() -> None:
+    held, newer = package(image="1-hotfix", lock=LOCK), package(image="3")
+    local = replace(OPTIONS, rules=replace(OPTIONS.rules, winner="local"))
+    first = mix(Ingredients(V2, None, standing(held)), None, local)
+    put = Standing(held, held, first.files, first.plain, V2, first.drafted)
+
+    second = mix(Ingredients(newer, None, put), None, local)
+
+    assert [(one.base, one.local, one.upstream) for one in second.conflicts] == [("web-2", "web-1-hotfix", "web-3")]
+
+
 def test_an_edit_that_a_rule_undoes_is_told_with_the_rule() -> None:
     source = made(V1, standing(package(5, lock=LOCK)))
 
