@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
@@ -25,6 +25,14 @@ DRAFT_PLACEHOLDERS = ("{repository}", "{branch}", "{package}")
 # what users of kpt have in their environment already
 _OF_KPT = {"KRM_FN_RUNTIME": ("functions", "engine"), "KPT_IMAGE_PREFIX": ("functions", "image_prefix")}
 STATE_PLACEHOLDER = "{repository}"
+# YAML's words in place of Python's
+_PLAIN = {
+    "tuple_type": "must be a list",
+    "list_type": "must be a list",
+    "dict_type": "must be a mapping",
+    "string_type": "must be a text",
+    "bool_type": "must be true or false",
+}
 
 
 class SettingsError(Exception):
@@ -141,8 +149,9 @@ class MergeSettings(_Group):
         # the engine is loaded for those who ask for it only
         from reconciler.packages.update.deviations import DEVIATIONS
 
-        if unknown := [number for number in value if number not in DEVIATIONS]:
-            raise ValueError(f"must name deviations by their numbers, {', '.join(DEVIATIONS)}, not {unknown[0]}")
+        if any(number not in DEVIATIONS for number in value):
+            known = sorted(DEVIATIONS, key=lambda number: int(number[1:]))
+            raise ValueError(f"must name deviations by their numbers, {', '.join(known)}")
         return value
 
     @field_validator("list_keys")
@@ -324,10 +333,10 @@ def _put(data: object, path: tuple[str, ...], value: object) -> dict[Any, Any]:
 
 
 def _value(path: tuple[str, ...], text: str) -> object:
-    """Return a variable's text as the setting wants it: texts as they are, numbers and lists as YAML reads them."""
+    """Return a variable's text as the setting wants it: texts as they are, all else as YAML reads it."""
     group = _group_at(path[:-1])
     field = group.model_fields.get(path[-1]) if group else None
-    if field is None or field.annotation not in (int, float, tuple[str, ...]):
+    if field is None or not (field.annotation in (int, float) or get_origin(field.annotation) in (tuple, dict)):
         return text
     try:
         documents = parse(text).documents
@@ -372,7 +381,7 @@ def _explain(problem: ErrorDetails, places: _Places) -> str:
             return f"{start}: must be a mapping of settings ({_names(location)}), not {problem['input']!r}"
         case _:
             why = problem["msg"].removeprefix("Value error, ").replace("Input should", "must")
-            return f"{start}: {why}, not {problem['input']!r}"
+            return f"{start}: {_PLAIN.get(problem['type'], why)}, not {problem['input']!r}"
 
 
 def _names(path: Iterable[str | int]) -> str:

@@ -18,6 +18,7 @@ from reconciler.settings import Settings, SettingsError, load_settings, schema_t
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 EVERY_SETTING = CONFIG / "reconciler.yaml"
 SCHEMA = CONFIG / "schema.json"
+DEVIATIONS = "D1, D3, D4, D5, D6, D7, D8, D9, D10, D11, D12, D13, D14, D15, D16, D17, D18, D19, D22"
 MERGE_KEYS = "conflict_policy, deviations, list_keys, profile"
 AUTHOR = '"reconciler <reconciler@localhost>"'
 TOP = (
@@ -119,7 +120,7 @@ def test_the_environment_overrides_the_file(
             [f"1: merge: must be a mapping of settings ({MERGE_KEYS}), not ['x']"],
             id="no-group",
         ),
-        pytest.param("cache: 1\n", ["1: cache: must be a valid string, not 1"], id="no-text"),
+        pytest.param("cache: 1\n", ["1: cache: must be a text, not 1"], id="no-text"),
         pytest.param("poll_seconds: '1'\n", ["1: poll_seconds: must be a valid number, not '1'"], id="no-number"),
         pytest.param("poll_seconds: true\n", ["1: poll_seconds: must be a valid number, not True"], id="yes-or-no"),
         pytest.param("poll_seconds: .inf\n", ["1: poll_seconds: must be a finite number, not inf"], id="endless"),
@@ -134,8 +135,20 @@ def test_the_environment_overrides_the_file(
         ),
         pytest.param(
             "git:\n  allowed_urls:\n  - a\n  - 2\n",
-            ["4: git.allowed_urls.1: must be a valid string, not 2"],
+            ["4: git.allowed_urls.1: must be a text, not 2"],
             id="an-item-of-a-list",
+        ),
+        pytest.param("functions: {exec: /bin/x}\n", ["1: functions.exec: must be a list, not '/bin/x'"], id="no-list"),
+        pytest.param("merge: {list_keys: []}\n", ["1: merge.list_keys: must be a mapping, not []"], id="no-mapping"),
+        pytest.param(
+            "merge: {deviations: {D4: 3}}\n",
+            ["1: merge.deviations.D4: must be true or false, not 3"],
+            id="no-switch",
+        ),
+        pytest.param(
+            "merge: {deviations: {D99: false}}\n",
+            [f"1: merge.deviations: must name deviations by their numbers, {DEVIATIONS}, not {{'D99': False}}"],
+            id="no-such-deviation",
         ),
         pytest.param(
             "git: {author: me}\n",
@@ -251,7 +264,7 @@ def test_state_refs_are_listed_by_what_they_start_with(tmp_path: Path, state_ref
         ),
         pytest.param(
             {"RECONCILER_CACHE__SIZE": "1"},
-            "RECONCILER_CACHE__SIZE: cache: must be a valid string, not {'size': '1'}",
+            "RECONCILER_CACHE__SIZE: cache: must be a text, not {'size': '1'}",
             id="below-what-is-no-group",
         ),
         pytest.param(
@@ -261,13 +274,21 @@ def test_state_refs_are_listed_by_what_they_start_with(tmp_path: Path, state_ref
         ),
         pytest.param(
             {"RECONCILER_GIT__ALLOWED_URLS": "[1]"},
-            "RECONCILER_GIT__ALLOWED_URLS: git.allowed_urls.0: must be a valid string, not 1",
+            "RECONCILER_GIT__ALLOWED_URLS: git.allowed_urls.0: must be a text, not 1",
             id="an-item-of-a-list",
         ),
     ],
 )
 def test_what_is_wrong_with_a_variable(tmp_path: Path, variables: dict[str, str], error: str) -> None:
     assert refused(tmp_path, "merge: {profile: compat}\n", **variables) == [error]
+
+
+def test_a_variable_may_hold_a_mapping(tmp_path: Path) -> None:
+    settings = load_settings(
+        None, {"RECONCILER_MERGE__LIST_KEYS": "{example.org/Gate: {spec/ports: [name]}}"}, tmp_path
+    )
+
+    assert settings.merge.list_keys == {"example.org/Gate": {"spec/ports": ["name"]}}
 
 
 def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
