@@ -18,14 +18,22 @@ from reconciler.krm.patch import PatchError, apply_patch
 CONFORMANCE = Path(__file__).resolve().parents[3] / "../shared/data/json-patch"
 
 
-def _conformance() -> list[Any]:
-    rows = [row for file in sorted(CONFORMANCE.glob("*.json")) for row in json.loads(file.read_text())]
-    rows = [row for row in rows if "patch" in row and not row.get("disabled")]
+def _rows() -> list[dict[str, Any]]:
+    rows = (row for file in sorted(CONFORMANCE.glob("*.json")) for row in json.loads(file.read_text()))
+    return [row for row in rows if "patch" in row]
+
+
+def disabled_rows() -> list[dict[str, Any]]:
+    return [row for row in _rows() if row.get("disabled")]
+
+
+def conformance_rows() -> list[Any]:
+    rows = [row for row in _rows() if not row.get("disabled")]
     return [pytest.param(row, id=f"{number}-{row.get('comment', 'no-comment')}") for number, row in enumerate(rows)]
 
 
 @pytest.mark.skipif(not CONFORMANCE.is_dir(), reason="the RFC 6902 conformance tests are not on this machine")
-@pytest.mark.parametrize("row", _conformance())
+@pytest.mark.parametrize("row", conformance_rows())
 def test_conformance(row: dict[str, Any]) -> None:
     before = copy.deepcopy(row)
 

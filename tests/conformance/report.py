@@ -1,0 +1,174 @@
+"""What of other projects' own tests comes out here as there, as a page: docs/conformance.md.
+
+The cases, how they are run, and the reasons why some differ or are not run are those of the tests themselves.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+import pytest
+
+from tests.conformance import test_kpt_kptfile, test_kpt_packages, test_kpt_render, test_merge3
+from tests.unit.expressions import test_conformance as test_cel
+from tests.unit.krm import test_patch
+from tests.unit.packages import test_merge_comments
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "conformance.md"
+DATA = Path(__file__).resolve().parents[2] / "../shared/data"
+COMMAND = "python -m tests.conformance.report > docs/conformance.md"
+UNEXPLAINED = "unexplained"
+_HEAD = f"""\
+# Conformance
+
+How the tests of kpt, of its catalogs of functions, of CEL and of JSON patches come out here. This page is written by
+`{COMMAND}`,
+which runs them; they are read from beside the project, and are no part of it.
+
+kpt's rows run in profile `compat`, which reproduces kpt, the field merge in `safe` as well. A case *differs* where
+something else is meant to come out, *not run* is what has no meaning here; both are listed below, with the reason.
+"""
+
+Verdict = Literal["passes", "differs", "not run"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case of a set, and how it comes out."""
+
+    of: str
+    name: str
+    verdict: Verdict = "passes"
+    reason: str = ""
+
+
+def every_case() -> Iterator[Case]:
+    """Yield all cases of all sets, run now."""
+    yield from _merge_cases()
+    yield from _table_cases()
+    yield from _render_cases()
+    yield from _patch_cases()
+    yield from _cel_cases()
+
+
+def report(cases: Iterable[Case]) -> str:
+    """Return the page."""
+    found = list(cases)
+    sets = dict.fromkeys(case.of for case in found)
+    rows = [_row(name, [case for case in found if case.of == name]) for name in sets]
+    table = ["| set | cases | pass | differ | not run |", "|---|---:|---:|---:|---:|", *rows, _row("all", found)]
+    listed = [line for name in sets for line in _listed(name, [case for case in found if case.of == name])]
+    return "\n".join([_HEAD, *table, *listed]) + "\n"
+
+
+def _row(name: str, cases: list[Case]) -> str:
+    counts = (sum(case.verdict == verdict for case in cases) for verdict in ("passes", "differs", "not run"))
+    return f"| {name} | {len(cases)} | {' | '.join(map(str, counts))} |"
+
+
+def _listed(name: str, cases: list[Case]) -> Iterator[str]:
+    reasons: dict[tuple[Verdict, str], list[str]] = {}
+    for case in cases:
+        if case.verdict != "passes":
+            reasons.setdefault((case.verdict, case.reason), []).append(case.name)
+    if reasons:
+        yield from ("", f"## {name}", "")
+    for (verdict, reason), names in reasons.items():
+        yield f"- {len(names)} {'differ' if verdict == 'differs' else verdict}: {reason}"
+        yield from (f"  - {name}" for name in dict.fromkeys(names))
+
+
+def _merge_cases() -> Iterator[Case]:
+    for name, row in test_merge3.NAMED.items():
+        described = f"{name}: {row['description']}"
+        reason = test_merge3.ONLY_OLD_KPT.get(name, "")
+        yield _judged("merge3, compat", described, partial(test_merge3.test_as_kpt_does_it, name), reason)
+    for name, row in test_merge3.NAMED.items():
+        table = row["file"].removesuffix("_test.go")
+        rule, why = test_merge3.SAFE_DIFFERS.get(f"{table}: {row['description']}", ("", ""))
+        reason = test_merge3.GOES_ON if row["expect_error"] else f"{rule}, {why}" if rule else ""
+        described = f"{name}: {row['description']}"
+        yield _judged("merge3, safe", described, partial(test_merge3.test_safely, name), reason)
+
+
+def _table_cases() -> Iterator[Case]:
+    kptfile, packages = test_kpt_kptfile.TABLES, test_kpt_packages.TABLES
+    cases = [
+        *_run_tables(test_kpt_packages, packages),
+        *_run_tables(test_kpt_kptfile, kptfile),
+        *_run_tables(test_merge_comments, {"TestAddMetadataComment": test_merge_comments.ROWS}),
+    ]
+    for table, why in test_kpt_kptfile.NOT_RUN.items():
+        cases += [Case(f"packages, {table}", row["case"], "not run", why) for row in kptfile.get(table, ())]
+    yield from sorted(cases, key=lambda case: case.of)
+
+
+def _run_tables(module: ModuleType, tables: Mapping[str, list[dict[str, Any]]]) -> Iterator[Case]:
+    """Yield the rows of all tests of a module that are about these tables; one row may be run several times."""
+    table_of = {id(row): name for name, rows in tables.items() for row in rows}
+    for test in vars(module).values():
+        for names, parameters in _parameters(test):
+            for each in parameters:
+                table = next((table_of[id(value)] for value in each.values if id(value) in table_of), None)
+                if table is not None:
+                    named = dict(zip(names, each.values, strict=True))
+                    yield _judged(f"packages, {table}", each.id, partial(test, **named))
+
+
+def _parameters(test: Any) -> Iterator[tuple[list[str], list[Any]]]:
+    for mark in getattr(test, "pytestmark", ()) if callable(test) else ():
+        if mark.name == "parametrize":
+            names, parameters = mark.args
+            yield [names] if isinstance(names, str) else list(names), parameters
+
+
+def _render_cases() -> Iterator[Case]:
+    for case in sorted(test_kpt_render.CASES, key=lambda case: test_kpt_render.FOLDERS.index(case.parent.name)):
+        names = {test_kpt_render.base_name(label) for label in test_kpt_render.missing_functions(case)}
+        missing = [f"`{name}` {why}" for name, why in test_kpt_render.CONTAINERS_ONLY.items() if name in names]
+        yield _judged(
+            case.parent.name,
+            case.name,
+            partial(test_kpt_render.test_case, case),
+            "; ".join(missing) or test_kpt_render.GAPS.get(case.name, ""),
+            "not run" if missing else "differs",
+        )
+
+
+def _patch_cases() -> Iterator[Case]:
+    for (row,), name in ((each.values, each.id) for each in test_patch.conformance_rows()):
+        yield _judged("json-patch", name, partial(test_patch.test_conformance, row))
+    for row in test_patch.disabled_rows():
+        yield Case("json-patch", row["comment"], "not run", "disabled by those who wrote it")
+
+
+def _cel_cases() -> Iterator[Case]:
+    for test in json.loads(test_cel.TESTS.read_text(encoding="utf-8")):
+        name = test_cel.name_of(test)
+        if why := test_cel.why_left_out(test):
+            yield Case("cel", f"{test['file']}/{test['section']}", "not run", why)
+        elif test_cel.passes(test):
+            yield Case("cel", name)
+        else:
+            yield Case("cel", name, "differs", test_cel.KNOWN_GAPS.get(name, UNEXPLAINED))
+
+
+def _judged(of: str, name: str, run: Callable[[], object], reason: str = "", kind: Verdict = "differs") -> Case:
+    """Return a case after it was run: what the tests list with a reason is not what it is elsewhere."""
+    try:
+        run()
+    except AssertionError:
+        return Case(of, name, "differs", UNEXPLAINED)
+    except pytest.skip.Exception as skipped:
+        return Case(of, name, "not run", str(skipped))
+    return Case(of, name, kind, reason) if reason else Case(of, name)
+
+
+if __name__ == "__main__":
+    print(report(every_case()), end="")
