@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,6 +25,8 @@ from reconciler.krm.yaml.style import find_style
 
 # what we wrote ourselves grew from what was read within its limits
 _OWN_LIMITS = YamlLimits(file_bytes=64 * 1024 * 1024, aliases=10_000, expanded_nodes=1_000_000)
+# blanks at most before it: no other comment stands above an entry
+_HAS_COMMENT_LINE = re.compile("(?:\\A|[\n\r\x85\u2028\u2029])[ \t]*#")
 _ENDS = ("\n", "\r", "\x85", "\u2028", "\u2029")
 
 
@@ -94,7 +97,7 @@ class Document:
 
         Those above everything, such as a licence, are at path (), with the blank lines that set them apart.
         """
-        if "#" not in self.text:
+        if not _HAS_COMMENT_LINE.search(self.text):
             return {}
         return {path: lines for path, head in self._heads.items() if any(lines := head.lines(self._layout))}
 
@@ -167,12 +170,12 @@ class Document:
             edited = None
         if edited is not None or len(beside) + len(above) < 2:
             return edited or self
-        document = self
-        for path, comment in beside.items():
-            document = document.with_comments({path: comment}, {})
-        for path, lines in above.items():
-            document = document.with_comments({}, {path: lines})
-        return document
+        # few have no room: they are found by halves, for every look is one at the whole document
+        one, other = _halves(beside)
+        first, second = _halves(above)
+        if not (beside and above):
+            return self.with_comments(one, first).with_comments(other, second)
+        return self.with_comments(beside, {}).with_comments({}, above)
 
     def _commented(self, beside: Mapping[Path, str | None], above: Mapping[Path, tuple[str, ...]]) -> Document | None:
         """Return the document with these comments, None if it did not take them all.
@@ -230,6 +233,11 @@ def _without_aliases(node: Node) -> Any:
         own = ((key, value) for key, value in node.entries() if not isinstance(value, AliasNode))
         return {name: _without_aliases(value) for key, value in own if (name := key_name(key)) is not None}
     return list(map(_without_aliases, node.children)) if isinstance(node, SeqNode) else node.data
+
+
+def _halves(mapping: Mapping[Path, Any]) -> tuple[dict[Path, Any], dict[Path, Any]]:
+    entries = list(mapping.items())
+    return dict(entries[: len(entries) // 2]), dict(entries[len(entries) // 2 :])
 
 
 def _has_heads(document: Document, above: Mapping[Path, tuple[str, ...]]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from reconciler.krm.yaml import Path
-from reconciler.packages.functions.edits import EditError, commented, edit_each, visited_fields
+from reconciler.packages.functions.edits import EditError, all_commented, edit_each, visited_fields
 from reconciler.packages.functions.function import (
     Config,
     FunctionContext,
@@ -47,10 +47,10 @@ def _set_fields(item: Item, setters: Mapping[str, str]) -> tuple[Item, list[Resu
     texts = [_text_for(value_at(item.data, path), pattern, setters) for path, pattern, _ in marked]
     values = [(path, _value(item, path, text)) for (path, _, _), text in zip(marked, texts, strict=True)]
     changed = item.with_values(values)
-    for path, _, comment in marked:
+    if changed is not item:
         # a list that becomes empty, or stops being so, may carry its comment at another place
-        if changed is not item and changed.document.comment(path) != comment:
-            changed = commented(changed, path, comment)
+        moved = {path: comment for path, _, comment in marked if changed.document.comment(path) != comment}
+        changed = all_commented(changed, moved)
     said = [(path, f"set field value to {quoted(text)}") for (path, _, _), text in zip(marked, texts, strict=True)]
     return changed, [changed.result(message, "info", path) for path, message in said]
 

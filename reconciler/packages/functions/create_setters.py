@@ -75,15 +75,18 @@ def _read(data: Mapping[str, str]) -> _Setters:
 
 
 def _marked(item: Item, setters: _Setters) -> tuple[Item, list[Result]]:
-    results = []
-    for path, comment, shown in list(_comments(item.data, setters)):
-        message = f"Added line comment {quoted(comment.removeprefix('# '))} for field with value {quoted(shown)}"
-        try:
-            item = commented(_with_place(item, path), path, comment)
-            results.append(item.result(message, "info", path))
-        except EditError as error:
-            results.append(item.result(f"no line comment for {quoted(shown)}: {error}", "warning", path))
-    return item, results
+    fields = list(_comments(item.data, setters))
+    for path, _, _ in fields:
+        item = _with_place(item, path)
+    item, faults = commented(item, {path: comment for path, comment, _ in fields})
+    return item, [_said(item, path, comment, shown, faults.get(path, "")) for path, comment, shown in fields]
+
+
+def _said(item: Item, path: Path, comment: str, shown: str, fault: str) -> Result:
+    if fault:
+        return item.result(f"no line comment for {quoted(shown)}: {fault}", "warning", path)
+    message = f"Added line comment {quoted(comment.removeprefix('# '))} for field with value {quoted(shown)}"
+    return item.result(message, "info", path)
 
 
 def _with_place(item: Item, path: Path) -> Item:

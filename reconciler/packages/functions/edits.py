@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from reconciler.krm.yaml import Path, YamlError
+from reconciler.krm.yaml import Document, Path, YamlError
 from reconciler.packages.functions.function import Item, Result
 
 
@@ -34,9 +35,27 @@ def visited_fields(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
         yield path, value
 
 
-def commented(item: Item, path: Path, comment: str) -> Item:
-    """Return the item with another line comment ("# …" included) at a path; raises EditError where it has no place."""
+def commented(item: Item, comments: Mapping[Path, str]) -> tuple[Item, Mapping[Path, str]]:
+    """Return the item with other line comments ("# …" included), all at once; and by path why one has no place."""
+    if not comments:
+        return item, {}
+    document = item.document.with_comments(comments, {})
+    faults = {path: _fault(document, path, comments[path]) for path in comments}
+    changed = replace(item, data=document.data, base=document)
+    return changed, {path: fault for path, fault in faults.items() if fault}
+
+
+def all_commented(item: Item, comments: Mapping[Path, str]) -> Item:
+    """Return the item with other line comments; raises EditError where one has no place."""
+    changed, faults = commented(item, comments)
+    if faults:
+        raise EditError(next(iter(faults.values())))
+    return changed
+
+
+def _fault(document: Document, path: Path, comment: str) -> str:
     try:
-        return item.with_comment(path, comment)
+        document.with_comment(path, comment)
     except YamlError as error:
-        raise EditError(error.message) from error
+        return error.message
+    return ""

@@ -9,7 +9,7 @@ from typing import Any
 import re2
 
 from reconciler.krm.yaml import Path
-from reconciler.packages.functions.edits import EditError, commented, edit_each, visited_fields
+from reconciler.packages.functions.edits import EditError, all_commented, edit_each, visited_fields
 from reconciler.packages.functions.function import (
     Config,
     FunctionContext,
@@ -61,6 +61,16 @@ class _Search:
         if self.regex and _GROUP.search(pattern):
             raise EditError("unable to resolve capture groups")
         return pattern
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A field that was found: what it shows in the end, the value it gets, if any, and the comment."""
+
+    path: Path
+    shown: str
+    value: tuple[Any, ...] = ()
+    comment: str = ""
 
 
 @reports_faults
@@ -139,12 +149,11 @@ def _searched(item: Item, search: _Search) -> tuple[Item, list[Result]]:
         message = f"Mutated field value to {quoted(search.put_value)}"
         changed = item.with_values([(search.path, resolved(search.put_value))])
         return changed, [item.result(message, "info", search.path)]
-    results: list[Result] = []
-    for path, text in list(_fields(item.data, search)):
-        item, shown = _put(item, path, text, search)
-        verb = "Mutated field value to" if search.put_value or search.put_comment else "Matched field value"
-        results.append(item.result(f"{verb} {quoted(shown)}", "info", path))
-    return item, results
+    found = [_found(item, path, text, search) for path, text in _fields(item.data, search)]
+    changed = item.with_values([(one.path, value) for one in found for value in one.value])
+    changed = all_commented(changed, {one.path: one.comment for one in found if one.comment})
+    verb = "Mutated field value to" if search.put_value or search.put_comment else "Matched field value"
+    return changed, [item.result(f"{verb} {quoted(one.shown)}", "info", one.path) for one in found]
 
 
 def _fields(data: Any, search: _Search) -> Iterator[tuple[Path, str | None]]:
@@ -157,17 +166,12 @@ def _fields(data: Any, search: _Search) -> Iterator[tuple[Path, str | None]]:
             yield path, None
 
 
-def _put(item: Item, path: Path, text: str | None, search: _Search) -> tuple[Item, str]:
-    """Return the item with the value and the comment put, and what the field shows then."""
+def _found(item: Item, path: Path, text: str | None, search: _Search) -> _Found:
+    """Return what is put at a path, and what the field shows then."""
     if text is None:
-        comment = f"# {search.put_comment}"
         shown = ", ".join(scalar_text(value) or "" for value in value_at(item.data, path))
-        return commented(item, path, comment), f"[{shown}]"
-    shown = text
-    if search.put_value:
-        shown = search.filled(search.put_value, text)
-        item = item.with_values([(path, retyped(shown, item.document, path))])
-    if search.put_comment:
-        comment = f"# {search.filled(search.put_comment, text)}"
-        item, shown = commented(item, path, comment), f"{shown} {comment}"
-    return item, shown
+        return _Found(path, f"[{shown}]", comment=f"# {search.put_comment}")
+    shown = search.filled(search.put_value, text) if search.put_value else text
+    value = (retyped(shown, item.document, path),) if search.put_value else ()
+    comment = f"# {search.filled(search.put_comment, text)}" if search.put_comment else ""
+    return _Found(path, f"{shown} {comment}" if comment else shown, value, comment)

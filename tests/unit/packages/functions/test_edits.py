@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.packages.functions.edits import EditError, commented, visited_fields
+from reconciler.krm.yaml import Document
+from reconciler.packages.functions.edits import EditError, all_commented, commented, visited_fields
 from reconciler.packages.kptfile import field_path
 from tests.unit.packages.builders import items
 
@@ -16,7 +17,31 @@ def test_the_lists_of_a_mapping_come_first() -> None:
 
 
 def test_a_comment_without_a_place() -> None:
+    item = items("apiVersion: v1\nl: [a, b]\nm: c\n")[0]
+
+    changed, faults = commented(item, {("l", 0): "# x", ("m",): "# y", ("l", 2): "# z"})
+
+    assert changed.document.text == "apiVersion: v1\nl: [a, b]\nm: c # y\n"
+    assert {path: fault.partition(" at ")[0] for path, fault in faults.items()} == {
+        ("l", 0): "the value", ("l", 2): "nothing stands",
+    }  # fmt: skip
+
+
+def test_all_comments_or_none() -> None:
     item = items("apiVersion: v1\nl: [a, b]\n")[0]
 
     with pytest.raises(EditError, match="end of line"):
-        commented(item, ("l", 0), "# x")
+        all_commented(item, {("apiVersion",): "# y", ("l", 0): "# x"})
+
+
+def test_many_comments_are_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look at the whole document for each of them takes half a minute where there are a few thousand."""
+    item = items("data:\n" + "".join(f"  k{number}: x\n" for number in range(64)) + "l: [a]\n")[0]
+    looks: list[object] = []
+    look = Document._commented
+    monkeypatch.setattr(Document, "_commented", lambda *given: looks.append(given) or look(*given))
+
+    changed, faults = commented(item, {**{("data", f"k{number}"): "# y" for number in range(64)}, ("l", 0): "# x"})
+
+    assert (changed.document.text.count("# y"), list(faults)) == (64, [("l", 0)])
+    assert len(looks) < 20
