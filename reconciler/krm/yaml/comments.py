@@ -38,27 +38,30 @@ def key_name(key: Node) -> str | None:
     return None if is_merge(key) else key_text(key.data)
 
 
-def _leaves(node: Node, path: Path, chain: tuple[tuple[Path, Node], ...]) -> Iterator[_Leaf]:
+def _add_leaves(found: list[_Leaf], node: Node, path: Path, chain: tuple[tuple[Path, Node], ...]) -> None:
     chain = (*chain, (path, node))
     if isinstance(node, ScalarNode | AliasNode) or not node.children:
-        yield _Leaf(node.start, node.end, chain, is_key=False)
+        found.append(_Leaf(node.start, node.end, chain, is_key=False))
     elif isinstance(node, SeqNode):
         for index, child in enumerate(node.children):
-            yield from _leaves(child, (*path, index), chain)
+            _add_leaves(found, child, (*path, index), chain)
     else:
         for key, value in node.entries():
-            yield _Leaf(key.start, key.end, chain, is_key=True)
-            yield from _leaves(value, (*path, key_name(key) or "<<"), chain)
+            found.append(_Leaf(key.start, key.end, chain, is_key=True))
+            _add_leaves(found, value, (*path, key_name(key) or "<<"), chain)
 
 
 def find_comments(layout: Layout, root: Node) -> Mapping[Path, Span]:
     """Return where the line comment of each value stands; comments on lines of their own belong to nobody."""
     found: dict[Path, Span] = {}
     if "#" in layout.text:
-        leaves = list(_leaves(root, (), ()))
+        leaves: list[_Leaf] = []
+        _add_leaves(leaves, root, (), ())
         for before, after in zip([None, *leaves], [*leaves, None], strict=True):
-            for path, span in _between(layout, before, after):
-                found.setdefault(path, span)
+            # most leaves have no comment near them, and this is the cheapest way to know
+            if layout.text.find("#", before.start if before else 0, after.start if after else None) >= 0:
+                for path, span in _between(layout, before, after):
+                    found.setdefault(path, span)
     return found
 
 

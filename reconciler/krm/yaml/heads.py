@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reconciler.krm.yaml.comments import Path, key_name
@@ -31,9 +31,13 @@ def find_heads(layout: Layout, root: Node) -> Mapping[Path, Head]:
     first entry, and that line with them.
     """
     heads: dict[Path, Head] = {}
-    for path, start in _starts(layout, root, ()):
-        line, column = layout.line(start), layout.column(start)
-        if layout.begins_line(start):
+    starts: list[tuple[Path, int]] = []
+    _add_starts(starts, layout, root, ())
+    for path, start in starts:
+        line = layout.line(start)
+        line_start = layout.starts[line]
+        if not layout.text[line_start:start].strip(" \t"):
+            column = start - line_start
             heads[path] = Head(layout.head(line, column), line, column)
     top = layout.line(root.start)
     end = min((head.first for head in heads.values()), default=top)
@@ -47,19 +51,19 @@ def _is_comment_or_blank(line: str) -> bool:
     return not text or text.startswith("#")
 
 
-def _starts(layout: Layout, node: Node, path: Path) -> Iterator[tuple[Path, int]]:
-    """Yield path and offset of the key or dash of every entry and item."""
+def _add_starts(found: list[tuple[Path, int]], layout: Layout, node: Node, path: Path) -> None:
+    """Add path and offset of the key or dash of every entry and item."""
     if isinstance(node, MapNode) and is_block(node):
         for key, value in node.entries():
             here = (*path, key_name(key) or "<<")
-            yield here, key.start
-            yield from _starts(layout, value, here)
+            found.append((here, key.start))
+            _add_starts(found, layout, value, here)
     elif isinstance(node, SeqNode) and is_block(node):
         for index, child in enumerate(node.children):
             after = layout.after_dash(node, index)
             if after is not None:
-                yield (*path, index), after - 1
-            yield from _starts(layout, child, (*path, index))
+                found.append(((*path, index), after - 1))
+            _add_starts(found, layout, child, (*path, index))
 
 
 def above_entry(layout: Layout, head: Head, lines: Sequence[str]) -> tuple[int, int, str]:
