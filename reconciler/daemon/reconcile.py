@@ -139,7 +139,7 @@ def validate(source: ConfigSource, remotes: Remotes, tools: Tools) -> tuple[Find
     room = tools.rooms(found.catalog, remotes, {}, found.now)
     proposal = _proposal(found, room, tools, ())
     findings = (*_catalog_findings(found.catalog), *proposal.findings)
-    return FleetPlan(found.snapshot.id, 0, room, (), findings).all_findings()
+    return FleetPlan(found.snapshot.id, 0, room, (), findings, objects=found.catalog.objects).all_findings()
 
 
 def _catalog_findings(catalog: Catalog) -> tuple[Finding, ...]:
@@ -175,7 +175,7 @@ def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publishe
     fleet = FleetPlan(
         snapshot.id, desk.as_of(), room, tuple(plans[one.key] for one in destinations),
         (*_catalog_findings(catalog), *proposal.findings, *push_findings(proposal, proposed)),
-        not catalog.unreadable, proposal,
+        not catalog.unreadable, proposal, catalog.objects,
     )  # fmt: skip
     publisher.finish(fleet, remotes)
     due = _due(room, found.now + RETRY_SECONDS if isinstance(proposed, Failed) else None)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from reconciler.krm.findings import Finding
+from reconciler.krm.identity import ObjectKey
 from reconciler.planning.branches import Layout
 from reconciler.planning.destination import Destination
 from reconciler.planning.outcome import Blocked, Draft, Held, Outcome, Unchanged
@@ -15,6 +16,7 @@ from reconciler.planning.standing import Heads
 from reconciler.planning.state import DestinationState
 from reconciler.rules.variant import RoomResult
 from reconciler.rules.variants.codes import UPSTREAM_WARNING
+from reconciler.snapshot.catalog import ConfigObject
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ class FleetPlan:
 
     `config` is the commit id, or `tree:<id>` for a plain folder; `as_of` the latest committer date among the
     commits read, in seconds since 1970 (design 10.13). `complete` is False while a file of the config cannot be
-    read, so that nobody's absence is proved (design 10.5). `proposal` is what the config itself is to say.
+    read, so that nobody's absence is proved (design 10.5). `proposal` is what the config itself is to say, `objects`
+    what it says now.
     """
 
     config: str
@@ -50,6 +53,7 @@ class FleetPlan:
     findings: tuple[Finding, ...] = ()
     complete: bool = True
     proposal: Proposal = field(default_factory=Proposal)
+    objects: Mapping[ObjectKey, ConfigObject] = field(default_factory=dict)
 
     def outcomes(self) -> Iterator[tuple[Destination, Outcome]]:
         """Yield every package's outcome with its destination."""
@@ -57,7 +61,10 @@ class FleetPlan:
             yield from ((plan.destination, outcome) for outcome in plan.outcomes)
 
     def all_findings(self) -> tuple[Finding, ...]:
-        """Return everything that was found, about files, objects, destinations and packages, each once."""
+        """Return everything that was found, about files, objects, destinations and packages, each once.
+
+        What is about an object has the place of that object in the config, or of the set that made it.
+        """
         found = [*self.findings, *self.room.findings]
         for stalled in self.room.stalled:
             found += stalled.findings
@@ -66,7 +73,22 @@ class FleetPlan:
             found += (held.finding for held in plan.held)
         for _, outcome in self.outcomes():
             found += (*_of(outcome), *settling_findings(outcome.variant))
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(self._placed(found)))
+
+    def _placed(self, findings: Iterable[Finding]) -> Iterator[Finding]:
+        owners: dict[str, ObjectKey] = {}
+        for one in findings:
+            where = one.where
+            if where.file or where.package or not where.object:
+                yield one
+                continue
+            owners = owners or self._owners()
+            written = self.objects.get(owners[where.object]) if where.object in owners else None
+            yield replace(one, where=replace(where, file=written.file, line=written.where.line)) if written else one
+
+    def _owners(self) -> dict[str, ObjectKey]:
+        owners = [*(one.owner for one in self.room.variants), *(one.owner for one in self.room.stalled)]
+        return {str(one.key): one.set or one.key for one in owners}
 
 
 def _of(outcome: Outcome) -> tuple[Finding, ...]:

@@ -14,12 +14,14 @@ _STEP = re.compile(r"([A-Za-z]+)|\[(\d+)\]")
 
 def field_findings(one: ConfigObject, texts: Iterable[str], code: Code) -> tuple[Finding, ...]:
     """Return a finding for each text, at the field it names: `spec.injectors[1].name must not be empty`."""
-    return tuple(_finding(one, text, code) for text in texts)
+    return tuple(field_finding(one, text, code) for text in texts)
 
 
-def _finding(one: ConfigObject, text: str, code: Code) -> Finding:
+def field_finding(one: ConfigObject, text: str, code: Code, field: str = "") -> Finding:
+    """Return a finding at the field that its text names, else at `field`, else at the whole object."""
     named = _FIELD_PATH.search(text)
-    return code.finding(text, one.where_at(tuple(_steps(named[0]))) if named else one.where)
+    path = tuple(_steps(named[0] if named else field))
+    return code.finding(text, one.where_at(path) if path else one.where)
 
 
 def _steps(path: str) -> Iterator[str | int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,14 +66,15 @@ class Fields:
         """Return a string, or None when absent: for fields where "" says something."""
         return self.text(name) if self.has(name) else None
 
-    def choice(self, name: str, allowed: Iterable[str], complaint: str) -> str | None:
-        """Return one of the allowed words; None when absent, empty or, with `complaint`, another."""
+    def choice(self, name: str, allowed: Sequence[str], complaint: str = "") -> str | None:
+        """Return one of the allowed words; None when absent, empty or, with `complaint` or one of our own, another."""
         value = self.data.get(name)
         for word in allowed:
             if value == word:
                 return word
         if value not in (None, ""):
-            self.faults.add(complaint)
+            ours = f"{self.at(name)} can only be one of {', '.join(allowed)}, not {shown(value)}"
+            self.faults.add(complaint or ours)
         return None
 
     def fields(self, name: str) -> Fields:

@@ -113,8 +113,7 @@ def _tag_fault(name: str) -> str | None:
 
 def build_upstream(upstream: Fields, repo: str, package: str, reference: Reference) -> Upstream:
     """Return the upstream with the fields that say how its tag is followed (design 10.21)."""
-    complaint = f'{upstream.at("tagMode")} can only be "follow" or "{REWRITE}"'
-    mode = upstream.choice("tagMode", ("follow", REWRITE), complaint)
+    mode = upstream.choice("tagMode", ("follow", REWRITE))
     tag = upstream.raw("tag")
     if mode == REWRITE and not tag:
         upstream.faults.add(f'{upstream.at("tagMode")} "{REWRITE}" needs {upstream.at("tag")}: the tag to look at')
@@ -194,10 +193,6 @@ def _read_selector(selector: Fields) -> dict[str, object]:
 
 def read_merge_choices(fields: Fields) -> tuple[UpdateStrategy | None, ConflictPolicy | None]:
     """Return updateStrategy and conflictPolicy (design 10.21); None where the Kptfile or the settings decide."""
-    strategy = fields.choice("updateStrategy", UPDATE_STRATEGIES, _one_of(fields, "updateStrategy", UPDATE_STRATEGIES))
-    conflicts = fields.choice("conflictPolicy", CONFLICT_POLICIES, _one_of(fields, "conflictPolicy", CONFLICT_POLICIES))
+    strategy = fields.choice("updateStrategy", UPDATE_STRATEGIES)
+    conflicts = fields.choice("conflictPolicy", CONFLICT_POLICIES)
     return cast("UpdateStrategy | None", strategy), cast("ConflictPolicy | None", conflicts)
-
-
-def _one_of(fields: Fields, name: str, allowed: tuple[str, ...]) -> str:
-    return f"{fields.at(name)} can only be one of {', '.join(allowed)}"

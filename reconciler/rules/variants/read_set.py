@@ -86,9 +86,7 @@ def _read_spec(spec: Fields) -> PackageVariantSetSpec:
     targets = tuple(_read_target(target, spec) for target in spec.entries("targets"))
     if not targets:
         spec.faults.add("must specify at least one item in spec.targets")
-    policy = spec.choice(
-        "errorPolicy", ("stopAll", "skipTarget"), 'spec.errorPolicy can only be "stopAll" or "skipTarget"'
-    )
+    policy = spec.choice("errorPolicy", ("stopAll", "skipTarget"))
     return PackageVariantSetSpec(
         upstreams, targets, upstream_sets, "skipTarget" if policy == "skipTarget" else "stopAll"
     )

@@ -13,14 +13,21 @@ from reconciler.rules.repository import Repository
 from reconciler.rules.variant import ConfigStatus, Owner, RoomResult, Stalled, Variant
 from reconciler.rules.variants import status
 from reconciler.rules.variants.codes import BY_REASON, DEPRECATED, NO_MATCH, NOT_PORTABLE, VALIDATION_ERROR
-from reconciler.rules.variants.field_places import field_findings
+from reconciler.rules.variants.field_places import field_finding, field_findings
 from reconciler.rules.variants.guards import guard_deletions, name_conflict
 from reconciler.rules.variants.model import Upstream
 from reconciler.rules.variants.portability import portability_notes
 from reconciler.rules.variants.read_set import REVISION_SET_API_VERSION, read_package_variant_set
 from reconciler.rules.variants.read_variant import VARIANT_API_VERSION
 from reconciler.rules.variants.set_model import PackageVariantSetSpec
-from reconciler.rules.variants.sets import Expansion, GeneratedVariant, PackageVariantSet, SetFailure, expand_set
+from reconciler.rules.variants.sets import (
+    Expansion,
+    GeneratedVariant,
+    PackageVariantSet,
+    SetFailure,
+    SkippedTarget,
+    expand_set,
+)
 from reconciler.rules.variants.singles import place_variant
 from reconciler.rules.variants.surroundings import Surroundings, Upstreams
 from reconciler.rules.variants.upstream import Unresolved
@@ -49,8 +56,7 @@ def _result_of_sound_set(
 ) -> RoomResult:
     expansion = _expand(one, spec, view, taken)
     if isinstance(expansion, SetFailure):
-        finding = BY_REASON[expansion.reason].finding(expansion.message, one.where)
-        return _failed(one, status.set_failed(expansion), (finding,))
+        return _failed(one, status.set_failed(expansion), (_failure(one, expansion),))
     return _reconciled(one, expansion, view.around, view.upstreams)
 
 
@@ -75,6 +81,12 @@ def _failed(one: ConfigObject, conditions: tuple[Condition, ...], findings: tupl
     return RoomResult(statuses=(told,), findings=findings, kept=frozenset({one.key}))
 
 
+def _failure(one: ConfigObject, failure: SetFailure | SkippedTarget) -> Finding:
+    # which of several upstreams a target failed at is told by the message only
+    field = "spec.upstream" if failure.reason.startswith("Upstream") else ""
+    return field_finding(one, failure.message, BY_REASON[failure.reason], field)
+
+
 def _reconciled(one: ConfigObject, expansion: Expansion, around: Surroundings, upstreams: Upstreams) -> RoomResult:
     guarded = guard_deletions(expansion, around.children.get(one.key, ()), one.annotations, around.max_delete_percent)
     placed = [_place(generated, one, around, upstreams) for generated in expansion.variants]
@@ -91,11 +103,11 @@ def _place(
     generated: GeneratedVariant, one: ConfigObject, around: Surroundings, upstreams: Upstreams
 ) -> Variant | Stalled:
     owner = Owner(_key(generated), VARIANT_API_VERSION, one.key)
-    return place_variant(owner, generated.spec, one.where, around, upstreams)
+    return place_variant(owner, generated.spec, one, around, upstreams)
 
 
 def _findings(one: ConfigObject, expansion: Expansion, held: SetFailure | None) -> tuple[Finding, ...]:
-    skipped = tuple(BY_REASON[target.reason].finding(target.message, one.where) for target in expansion.skipped)
+    skipped = tuple(_failure(one, target) for target in expansion.skipped)
     if held:
         return (*skipped, BY_REASON[held.reason].finding(held.message, one.where))
     if expansion.variants or skipped:

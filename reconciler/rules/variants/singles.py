@@ -38,21 +38,26 @@ def result_of_variant(one: ConfigObject, around: Surroundings, upstreams: Upstre
         findings = field_findings(one, errors, VALIDATION_ERROR)
         placed: Variant | Stalled = Stalled(owner, status.variant_invalid(errors), findings, _written_place(one))
     else:
-        placed = place_variant(owner, spec, one.where, around, upstreams)
+        placed = place_variant(owner, spec, one, around, upstreams)
     if isinstance(placed, Stalled):
         return RoomResult(stalled=(placed,), statuses=noted, findings=deprecated)
     return RoomResult((placed,), statuses=noted, findings=deprecated)
 
 
 def place_variant(
-    owner: Owner, spec: PackageVariantSpec, where: Where, around: Surroundings, upstreams: Upstreams
+    owner: Owner, spec: PackageVariantSpec, written: ConfigObject, around: Surroundings, upstreams: Upstreams
 ) -> Variant | Stalled:
-    """Return the variant of a sound spec, or why its package cannot be made now; `where` is what findings point at."""
+    """Return the variant of a sound spec, or why its package cannot be made now.
+
+    `written` is what findings point into: the PackageVariant, or the set that made it.
+    """
     namespace = owner.key.namespace
     if (namespace, spec.downstream.repo) not in around.repositories:
         message = repository_missing(around.repositories, namespace, spec.downstream.repo)
         conditions = status.variant_stalled(DOWNSTREAM_NOT_FOUND.name, message)
+        where = _where(owner, written, "downstream", "repo")
         return Stalled(owner, conditions, (DOWNSTREAM_NOT_FOUND.finding(message, where),), _place(owner, spec))
+    where = _where(owner, written, "upstream")
     found = upstreams.resolve(namespace, spec.upstream)
     match found:
         case Unresolved(reason, message):
@@ -62,7 +67,7 @@ def place_variant(
             conditions = status.variant_failed(message)
             finding = UPSTREAM_UNREACHABLE.finding(message, where)
         case Resolved():
-            return _variant(owner, spec, where, found, around)
+            return _variant(owner, spec, written.where, found, around)
     return Stalled(owner, conditions, (finding,), _place(owner, spec))
 
 
@@ -103,6 +108,11 @@ def _upstream(namespace: str, found: Resolved, around: Surroundings) -> Upstream
         found.directory, found.package, found.ref, found.commit, found.tree,
         around.upstreams.seconds(repository, found.commit), found.floating,
     )  # fmt: skip
+
+
+def _where(owner: Owner, written: ConfigObject, *field: str) -> Where:
+    # a set writes the fields of what it makes elsewhere, or not at all
+    return written.where_at(("spec", *field)) if written.key == owner.key else written.where
 
 
 def _written_place(one: ConfigObject) -> Place | None:

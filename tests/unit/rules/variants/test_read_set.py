@@ -180,7 +180,7 @@ def without_allowed(error: str) -> str:
         ),
         pytest.param(
             targets({"repositorySelector": {}}, errorPolicy="goOn"),
-            ['spec.errorPolicy can only be "stopAll" or "skipTarget"'],
+            ['spec.errorPolicy can only be one of stopAll, skipTarget, not "goOn"'],
             id="error-policy",
         ),
         pytest.param(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from reconciler.rules.variants.model import FloatingTag, Head, Reference, Revision, Workspace
+from reconciler.rules.variants.read_parts import UPDATE_STRATEGIES
 from reconciler.rules.variants.read_variant import read_package_variant
 
 UPSTREAM = {"repo": "catalog", "package": "net/uplink", "revision": "v2"}
@@ -155,8 +156,8 @@ def without_allowed(error: str) -> str:
         pytest.param(
             sound(updateStrategy="merge", conflictPolicy="ours"),
             [
-                "spec.updateStrategy can only be one of resource-merge, copy-merge, fast-forward, force-delete-replace",
-                "spec.conflictPolicy can only be one of upstream, local, block",
+                f'spec.updateStrategy can only be one of {", ".join(UPDATE_STRATEGIES)}, not "merge"',
+                'spec.conflictPolicy can only be one of upstream, local, block, not "ours"',
             ],
             id="unknown-strategies",
         ),
@@ -185,7 +186,7 @@ def without_allowed(error: str) -> str:
         pytest.param(
             upstream(tag="stable", tagMode="push", tagPolicy={"settle": "soon", "x": 1}),
             [
-                'spec.upstream.tagMode can only be "follow" or "rewrite"',
+                'spec.upstream.tagMode can only be one of follow, rewrite, not "push"',
                 'spec.upstream.tagPolicy.settle must be a duration such as "10m" or "1h30m", not "soon"',
                 'unknown field "spec.upstream.tagPolicy.x"',
             ],

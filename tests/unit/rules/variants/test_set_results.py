@@ -223,22 +223,22 @@ spec: {{upstreams: [{{{V1}}}]}}
                 "s", "[{repositories: [{name: berlin}], template: {downstream: {packageExpr: \"target['x']\"}}}]"
             ),
             "RenderError",
-            1,
+            8,
             id="an-expression-that-fails",
         ),
-        pytest.param(variant_set("s", "[{repositories: [{name: oslo}]}]"), "RenderError", 1, id="no-such-repository"),
-        pytest.param(variant_set("s", SITES), "NoMatchingTargets", 1, id="a-kind-that-nobody-knows"),
+        pytest.param(variant_set("s", "[{repositories: [{name: oslo}]}]"), "RenderError", 8, id="no-such-repository"),
+        pytest.param(variant_set("s", SITES), "NoMatchingTargets", 8, id="a-kind-that-nobody-knows"),
         pytest.param(
-            variant_set("s", BOTH, upstream=V1.replace("v1", "v7")), "UpstreamNotFound", 1, id="no-such-revision"
+            variant_set("s", BOTH, upstream=V1.replace("v1", "v7")), "UpstreamNotFound", 7, id="no-such-revision"
         ),
         pytest.param(
             variant_set("s", BOTH, upstream=V1.replace("catalog", "nowhere")),
             "UpstreamNotFound",
-            1,
+            7,
             id="no-such-upstream",
         ),
         pytest.param(
-            variant_set("s", BOTH, upstream=V1.replace("catalog", "away")), "UpstreamUnreachable", 1, id="no-connection"
+            variant_set("s", BOTH, upstream=V1.replace("catalog", "away")), "UpstreamUnreachable", 7, id="no-connection"
         ),
     ],
 )

@@ -131,7 +131,7 @@ def test_a_variant_stalls(document: str, code: str, message: str, told: dict[str
     found, finding = stalled(document)
 
     assert (finding.code, finding.message, finding.severity) == (code, message, Severity.ERROR)
-    assert (finding.where.file, finding.where.line) == ("variants.yaml", 1)
+    assert (finding.where.file, finding.where.line) == ("variants.yaml", 7 if code == "DownstreamNotFound" else 6)
     assert conditions(found) == told
     assert found.place is not None
 
