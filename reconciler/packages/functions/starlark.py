@@ -46,16 +46,39 @@ def run_starlark(items: Sequence[Item], config: Config | None, context: Function
         return failure(items, "the configuration must be a StarlarkRun with `source` or a ConfigMap with `data.source`")
     if fault := nesting_fault(source):
         return failure(items, fault)
-    log: list[str] = []
+    log = _Log()
     try:
-        returned = _run(_name(config), source, resource_list(items, config), log.append)
+        returned = _run(_name(config), source, resource_list(items, config), log.write)
     except (interpreter.StarlarkError, TypeError, ValueError) as error:
         return failure(items, _reason(str(error), _name(config)))
+    except BaseException as error:
+        # the interpreter panics at values of more than 4 GiB; what it raises then has no name that could be imported
+        if type(error).__name__ != "PanicException":
+            raise
+        return failure(items, f"{_name(config)}: the interpreter gave up: {error}")
     changed = returned_items(items, returned)
     if isinstance(changed, str):
         return failure(items, changed)
-    printed = "\n".join(log)[:_MAX_LOG_CHARACTERS]
-    return Output(changed, returned_results(returned), log=printed)
+    return Output(changed, returned_results(returned), log=log.text)
+
+
+class _Log:
+    """What a script prints, as far as it is kept."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._left = _MAX_LOG_CHARACTERS
+
+    def write(self, line: str) -> None:
+        """Keep a line, or what there is room for."""
+        if self._left > 0:
+            self._lines.append(line[: self._left])
+            self._left -= len(line) + 1
+
+    @property
+    def text(self) -> str:
+        """All that was kept."""
+        return "\n".join(self._lines)
 
 
 def _source(config: Config | None) -> str | None:

@@ -183,6 +183,7 @@ def test_what_scripts_can_do(source: str, expected: object) -> None:
             "def f():\n  for i in range(1000000000):\n    pass\nf()", "more than 10,000,000 steps", id="endless-loop"
         ),
         pytest.param("def f():\n  f()\nf()", "config:", id="endless-recursion"),
+        pytest.param("x = list(range(1000000000))", "the interpreter gave up", id="more-than-the-interpreter-holds"),
         pytest.param('load("re.star", "re")\nre.findall("(", "a")', "regular expression", id="bad-regex"),
         pytest.param('ctx.resource_list["items"] = 3', "items are mappings", id="no-list"),
         pytest.param('ctx.resource_list["items"].append(lambda: 1)', "serialize", id="no-data"),
@@ -223,6 +224,14 @@ def test_config_map_source_and_what_is_printed() -> None:
     output = run(run_starlark, RESOURCES, config("ConfigMap", {"source": 'print("a", [1], sep="-")'}))
 
     assert (output.failed, output.log) == (False, "a-[1]")
+
+
+def test_of_what_is_printed_the_first_characters_are_kept() -> None:
+    output = run(
+        run_starlark, RESOURCES, script('for i in range(3):\n  print("abcd" * 1000 + str(i))\nprint("x" * 9000)')
+    )
+
+    assert (len(output.log), output.log[4000:4006], output.log[-1]) == (10_000, "0\nabcd", "d")
 
 
 def test_results_of_the_script() -> None:
