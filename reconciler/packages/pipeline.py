@@ -160,10 +160,13 @@ class _Run:
             self._require_krm_input(path, None)
         for spec in pipeline.mutators:
             selected = _selected(self._scope(path), spec)
-            self._commit(path, spec, selected, self._call(path, "mutators", spec, selected))
+            self._items = self._after(path, spec, selected, self._call(path, "mutators", spec, selected))
         for spec in pipeline.validators:
-            # what a validator returns is not looked at
-            self._call(path, "validators", spec, _selected(self._scope(path), spec))
+            selected = _selected(self._scope(path), spec)
+            output = self._call(path, "validators", spec, selected)
+            # what a validator returns is dropped, but upstream's tool demands that it could be written
+            if self._profile == "compat":
+                self._after(path, spec, selected, output)
 
     def written(self, *, prune: bool) -> FileTree:
         """Return the files with the resources as they are now."""
@@ -200,8 +203,8 @@ class _Run:
             reasons = "; ".join(said)
             raise _StopRenderError(RenderFailure("failed", path, spec.label, reasons))
 
-    def _commit(self, path: str, spec: FunctionSpec, given: Sequence[Item], output: Output) -> None:
-        """Take over what a mutator returned: by id, missing ones deleted, new ones at the end."""
+    def _after(self, path: str, spec: FunctionSpec, given: Sequence[Item], output: Output) -> dict[int, Item]:
+        """Return the items with what a function returned: by id, missing ones deleted, new ones at the end."""
         returned = [self._placed(path, spec, item) for item in output.items]
         after = dict(self._items)
         for item in given:
@@ -210,15 +213,15 @@ class _Run:
         kept = {item.id: item for item in returned if item.id is not None}
         merged = {number: kept.get(number, after.get(number)) for number in self._items}
         remaining = {number: item for number, item in merged.items() if item is not None}
-        for item in (item for item in returned if item.id is None):
-            remaining[self._next] = self._numbered(item, remaining.values())
-            self._next += 1
+        for number, item in enumerate((item for item in returned if item.id is None), self._next):
+            remaining[number] = self._numbered(number, item, remaining.values())
         fault = self._places_fault(remaining.values()) or _krm_fault(returned, "output")
         if fault:
             # the function itself said it went well
             self.steps[-1] = replace(self.steps[-1], exit_code=1, error=fault)
             raise _StopRenderError(RenderFailure("failed", path, spec.label, fault))
-        self._items = remaining
+        self._next += len(returned)
+        return remaining
 
     def _placed(self, path: str, spec: FunctionSpec, item: Item) -> Item:
         if item.id is not None:
@@ -227,9 +230,9 @@ class _Run:
         name = f"{item.kind.lower()}_{item.name}.yaml"
         return replace(item, package=path, path=item.path or join(folder, join(item.namespace, name)))
 
-    def _numbered(self, item: Item, others: Iterable[Item]) -> Item:
+    def _numbered(self, number: int, item: Item, others: Iterable[Item]) -> Item:
         behind = max((other.index for other in others if other.file == item.file), default=-1) + 1
-        return replace(item, id=self._next, index=item.index if item.index >= 0 else behind)
+        return replace(item, id=number, index=item.index if item.index >= 0 else behind)
 
     def _places_fault(self, items: Iterable[Item]) -> str:
         seen: set[tuple[str, int]] = set()

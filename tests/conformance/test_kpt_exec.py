@@ -146,6 +146,46 @@ def test_what_a_program_sees(tmp_path: Path, pipeline: str) -> None:
     assert comparable(texts(ours.files)) == comparable(files)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(add("{'config.kubernetes.io/path': '../x.yaml'}"), id="out-of-the-package"),
+        pytest.param("rl['items'].append({'a': 1})", id="no-resource"),
+        pytest.param("rl['items'] = []", id="nothing"),
+    ],
+)
+def test_what_a_validator_returns(tmp_path: Path, change: str) -> None:
+    path = program(tmp_path / "fn", editing(change))
+
+    ours, works, files = both(tmp_path, package(f"  validators:\n  - exec: {path}\n"))
+
+    assert (ours.failure is None) is works
+    assert comparable(texts(ours.files)) == comparable(files)
+
+
+def test_a_kustomization(tmp_path: Path) -> None:
+    path = program(tmp_path / "fn", editing("rl['items'].reverse()"))
+    kustomization = {"kustomization.yaml": "# what belongs together\nresources: [web.yaml]\n"}
+
+    ours, works, files = both(tmp_path, package(f"  mutators:\n  - exec: {path}\n") | kustomization)
+
+    assert works
+    assert ours.failure is None
+    assert comparable(texts(ours.files)) == comparable(files)
+
+
+def test_the_order_of_new_keys(tmp_path: Path) -> None:
+    source = editing("rl['items'][1]['spec'] |= {'z': 1, 'b': 2, 'y': {'d': 1, 'c': 2}}").replace(
+        "sys.stdout)", "sys.stdout, sort_keys=False)"
+    )
+    path = program(tmp_path / "fn", source)
+
+    ours, _, files = both(tmp_path, package(f"  mutators:\n  - exec: {path}\n"))
+    specs = [next(yaml.safe_load_all(text["web.yaml"]))["spec"] for text in (texts(ours.files), files)]
+
+    assert str(specs[0]) == str(specs[1])
+
+
 def test_subpackages(tmp_path: Path) -> None:
     path = program(tmp_path / "fn", SET)
     inner = {f"sub/{name}": text for name, text in package(f"  mutators:\n  - exec: {path} inner\n").items()}

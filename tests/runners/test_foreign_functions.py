@@ -70,7 +70,7 @@ def test_a_function_of_kustomizes_framework(kyaml_example: Path) -> None:
     annotated = DEPLOYMENT.replace("name: web\n", "name: web\n    annotations:\n        value: hello\n")
     assert found["web.yaml"] == annotated, "comments, order, quotes and indentation are those of the file"
     assert found["config.yaml"] == config.replace("name: x\n", "name: x\n  annotations:\n    value: hello\n")
-    account = "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  annotations:\n    value: hello\n  name: hello\n"
+    account = "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: hello\n  annotations:\n    value: hello\n"
     assert found["serviceaccount_hello.yaml"] == account
     assert [*result.asked] == [f"function exec {kyaml_example}"]
 

@@ -62,7 +62,7 @@ def read_answer(items: Sequence[Item], answer: Answer, most_bytes: int) -> Outpu
         return _failed(items, answer, results, _ending(answer.code, said))
     if isinstance(read, str):
         return _failed(items, answer, (), read)
-    returned = returned_items(items, read.data)
+    returned = returned_items(items, read.data, sorts=False)
     if isinstance(returned, str):
         return _failed(items, answer, results, returned)
     return Output(tuple(_commented(returned, read.comments)), results, log=answer.log)

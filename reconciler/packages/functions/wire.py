@@ -37,10 +37,11 @@ def resource_list(items: Sequence[Item], config: Config | None) -> dict[str, Any
     }
 
 
-def returned_items(items: Sequence[Item], returned: Any) -> tuple[Item, ...] | str:
+def returned_items(items: Sequence[Item], returned: Any, *, sorts: bool = True) -> tuple[Item, ...] | str:
     """Return the items of the document that a function wrote, or what is wrong with it.
 
-    Items are paired by id; those without one, or with one that came twice, are new.
+    Items are paired by id; those without one, or with one that came twice, are new. New keys come sorted or, without
+    `sorts`, in the order of the document.
     """
     entries = returned.get("items") if isinstance(returned, Mapping) else None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
@@ -48,7 +49,7 @@ def returned_items(items: Sequence[Item], returned: Any) -> tuple[Item, ...] | s
     if fault := _fault(entries):
         return fault
     given = {str(number): item for number, item in enumerate(items)}
-    return tuple(_item(given, entry) for entry in entries)
+    return tuple(_item(given, entry, sorts=sorts) for entry in entries)
 
 
 def returned_results(returned: Any) -> tuple[Result, ...]:
@@ -77,7 +78,9 @@ def _inside(value: Any) -> Iterable[Any]:
 
 def _annotated(item: Item, number: int) -> Any:
     data = item.copy()
-    if not isinstance(data, dict) or not isinstance(data.get("metadata"), dict):
+    if isinstance(data, dict) and data.get("metadata") is None:
+        data["metadata"] = {}
+    if not isinstance(data, dict) or not isinstance(data["metadata"], dict):
         return data
     places = dict.fromkeys(PATH_ANNOTATIONS, item.path) | dict.fromkeys(INDEX_ANNOTATIONS, str(item.index))
     annotations = data["metadata"].get("annotations")
@@ -86,11 +89,11 @@ def _annotated(item: Item, number: int) -> Any:
     return data
 
 
-def _item(given: dict[str, Item], entry: dict[str, Any]) -> Item:
+def _item(given: dict[str, Item], entry: dict[str, Any], *, sorts: bool) -> Item:
     annotations = _annotations(entry)
     item = given.pop(next((str(annotations[name]) for name in ID_ANNOTATIONS if name in annotations), ""), None)
     path, index = _place(annotations, item)
-    data = in_order(_stripped(entry, item), item.data if item else None)
+    data = in_order(_stripped(entry, item), item.data if item else None, sorts=sorts)
     if item is None:
         return Item("", path, index, data)
     return (item if data == item.data else item.with_data(data)).moved(path, index)
@@ -128,18 +131,26 @@ def _stripped(entry: dict[str, Any], item: Item | None) -> dict[str, Any]:
     # a mapping that only we filled goes, one that was there and empty stays
     if kept or (item and item.metadata.get("annotations") == {}):
         return {**entry, "metadata": {**metadata, "annotations": kept}}
-    return {**entry, "metadata": {key: value for key, value in metadata.items() if key != "annotations"}}
+    rest = {key: value for key, value in metadata.items() if key != "annotations"}
+    if rest or item is None or isinstance(item.data.get("metadata"), Mapping):
+        return {**entry, "metadata": rest}
+    # what has no metadata of its own, such as a kustomization, got it from us
+    own_part = {key: value for key, value in entry.items() if key != "metadata"}
+    return own_part | ({"metadata": None} if "metadata" in item.data else {})
 
 
-def in_order(new: Any, old: Any) -> Any:
-    """Return data whose new keys come sorted after the old ones, as upstream's functions return it."""
+def in_order(new: Any, old: Any, *, sorts: bool = True) -> Any:
+    """Return data whose new keys come after the old ones: sorted, as upstream's functions return them, or as given."""
     if isinstance(new, dict):
         before = old if isinstance(old, dict) else {}
-        keys = [*(key for key in before if key in new), *sorted((key for key in new if key not in before), key=str)]
-        return {key: in_order(new[key], before.get(key)) for key in keys}
+        added = [key for key in new if key not in before]
+        keys = [*(key for key in before if key in new), *(sorted(added, key=str) if sorts else added)]
+        return {key: in_order(new[key], before.get(key), sorts=sorts) for key in keys}
     if isinstance(new, list):
         elements = old if isinstance(old, list) else []
-        return [in_order(value, elements[at] if at < len(elements) else None) for at, value in enumerate(new)]
+        return [
+            in_order(value, elements[at] if at < len(elements) else None, sorts=sorts) for at, value in enumerate(new)
+        ]
     return new
 
 

@@ -25,6 +25,35 @@ def test_a_round_trip_changes_nothing() -> None:
     assert [item.document for item in returned] == [item.base for item in given]
 
 
+@pytest.mark.parametrize("text", ["resources: [a.yaml]\n", "metadata:\nresources: []\n", "metadata: {}\na: 1\n"])
+def test_what_has_no_metadata_has_a_place_too(text: str) -> None:
+    given = items(text)
+    wire = resource_list(given, None)
+    returned = returned_items(given, wire)
+
+    assert wire["items"][0]["metadata"]["annotations"][PATH] == "r.yaml"
+    assert not isinstance(returned, str)
+    assert [item.data for item in returned] == [item.data for item in given]
+
+
+@pytest.mark.parametrize(
+    ("sorts", "order"),
+    [
+        pytest.param(True, ["apiVersion", "kind", "metadata", "a", "z"], id="sorted"),
+        pytest.param(False, ["apiVersion", "kind", "metadata", "z", "a"], id="as-returned"),
+    ],
+)
+def test_new_keys_come_last(order: list[str], *, sorts: bool) -> None:
+    given = items(ONE)
+    wire = resource_list(given, None)
+    wire["items"][0] = {"z": 1, "a": 2, **wire["items"][0]}
+
+    returned = returned_items(given, wire, sorts=sorts)
+
+    assert not isinstance(returned, str)
+    assert list(returned[0].data) == order
+
+
 @pytest.mark.parametrize(
     ("annotations", "place"),
     [
