@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from reconciler.krm.yaml import compose
+from reconciler.packages.parsing import parse_cached
 from reconciler.packages.update import MergeOptions
 from reconciler.planning.source import Ingredients, Source, Standing, mix, overruled
 from reconciler.snapshot.files import File, FileTree
@@ -136,3 +138,15 @@ def test_the_lock_that_a_package_was_adopted_with_is_no_edit() -> None:
 
     assert source.files == package(5, image="2", lock=LOCK)
     assert list(overruled(source, made_of_it, "PackageVariant", OPTIONS)) == []
+
+
+def test_for_a_package_that_nobody_edited_no_more_than_a_kptfile_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    parses: list[str] = []
+    read = compose.CParser
+    monkeypatch.setattr(compose, "CParser", lambda text: (parses.append(text), read(text))[1])
+    parse_cached.cache_clear()
+
+    source = made(package(image="3"), standing(OUTPUT))
+
+    assert source.files == package(image="3")
+    assert parses in ([], [OUTPUT["Kptfile"].data.decode()])

@@ -9,9 +9,11 @@ import pytest
 from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.findings import Severity
 from reconciler.krm.merge3 import SAFE as RULES
+from reconciler.krm.yaml import compose
 from reconciler.packages.clone import UpstreamAt
 from reconciler.packages.kptfile import Kptfile, read_kptfile
 from reconciler.packages.merge_comments import with_comments
+from reconciler.packages.parsing import parse_cached
 from reconciler.packages.update import MergeOptions, compat_options, merge, reading, resources, strategy_of, update
 from reconciler.snapshot.files import File
 from tests.unit.packages.builders import texts, tree
@@ -330,3 +332,16 @@ def test_strategy_of(kptfile: str, expected: str) -> None:
 
     assert isinstance(read, Kptfile)
     assert strategy_of(read) == expected
+
+
+@pytest.mark.parametrize("edited", ["updated", "local"])
+def test_a_package_that_one_side_left_alone_is_not_parsed(monkeypatch: pytest.MonkeyPatch, edited: str) -> None:
+    origin = package({f"{name}.yaml": f"{A}data: {{untouched: {name}}}\n" for name in "abc"})
+    changed = origin.with_files({"b.yaml": B.encode(), "new.yaml": B.encode()}).without("c.yaml")
+    updated, local = (changed, origin) if edited == "updated" else (origin, changed)
+    parses: list[str] = []
+    monkeypatch.setattr(compose, "CParser", parses.append)
+    parse_cached.cache_clear()
+    result = update(origin, updated, local, "resource-merge", SAFE)
+
+    assert (result.files, parses) == (changed, [])

@@ -1,0 +1,188 @@
+"""What merging and rendering cost, package by package, beside what libyaml needs to read the same bytes.
+
+    python benchmarks/merge.py PACKAGES             every package below a folder, as it is and edited by both sides
+    python benchmarks/merge.py PACKAGES --profile   and which functions the time of merging is spent in
+
+Every package is changed by upstream and by people (tests/real/line_edits.py). `C parse` is libyaml's event loop over
+the files that are merged, on all three sides; the other columns are times of it, medians of rounds in one process, so
+that they mean something on a busy machine. `cold` remembers nothing, `warm` has read the files before.
+"""
+
+from __future__ import annotations
+
+import cProfile
+import pstats
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import yaml
+from yaml._yaml import CParser
+
+PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+
+from reconciler.krm.merge3 import merge3  # noqa: E402
+from reconciler.krm.schema import builtin_shapes  # noqa: E402
+from reconciler.krm.yaml import Document, compose, parse  # noqa: E402
+from reconciler.packages import parsing  # noqa: E402
+from reconciler.packages.pipeline import render  # noqa: E402
+from reconciler.packages.update import MergeOptions, update  # noqa: E402
+from reconciler.snapshot.files import File, FileTree  # noqa: E402
+from tests.real.line_edits import Side, applied, tell  # noqa: E402
+
+OPTIONS = MergeOptions()
+COLUMNS = ("parse", "merge, cold", "merge, warm", "merge untouched", "render, cold")
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package as upstream had it, as it has it now, and as people left it."""
+
+    name: str
+    origin: FileTree
+    updated: FileTree
+    local: FileTree
+
+    @property
+    def merged(self) -> list[bytes]:
+        """The files that both sides changed, on all three sides."""
+        sides = (self.origin, self.updated, self.local)
+        paths = [path for path in self.origin if len({side.get(path) for side in sides}) == len(sides)]
+        return [side[path].data for path in paths if path.endswith(".yaml") for side in sides if path in side]
+
+    @property
+    def documents(self) -> Iterator[tuple[Document, Document, Document]]:
+        """Every document that stands in the same place on all sides, and is another on each."""
+        for path in self.origin:
+            if path.endswith(".yaml") and path in self.updated and path in self.local:
+                sides = (parse(side[path].data).documents for side in (self.origin, self.updated, self.local))
+                yield from (three for three in zip(*sides, strict=False) if len({one.text for one in three}) == 3)
+
+
+@click.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--rounds", default=15, show_default=True)
+@click.option("--profile", is_flag=True, help="Show where the time of merging goes.")
+def main(folder: Path, rounds: int, profile: bool) -> None:
+    """Measure merges and renders of all packages below FOLDER."""
+    packages = [_package(folder, file.parent) for file in sorted(folder.rglob("Kptfile"))]
+    click.echo("| package | files | KiB merged | C parse, ms | " + " | ".join(COLUMNS) + " | read when untouched |")
+    click.echo("|---|" + "---:|" * (4 + len(COLUMNS)))
+    rows = [_measure(package, rounds) for package in packages]
+    for package, row in zip(packages, rows, strict=True):
+        click.echo(_line(package.name, len(package.origin), sum(map(len, package.merged)), row, _reads(package)))
+    whole = [sum(values) for values in zip(*rows, strict=True)]
+    sizes = (sum(len(package.origin) for package in packages), sum(len(data) for p in packages for data in p.merged))
+    click.echo(_line("all", *sizes, whole, sum(map(_reads, packages))))
+    click.echo(_documents(packages, rounds))
+    if profile:
+        _profile(packages)
+
+
+def _package(folder: Path, place: Path) -> Package:
+    files = {
+        path.relative_to(place).as_posix(): path.read_text() for path in sorted(place.rglob("*")) if path.is_file()
+    }
+    name = place.relative_to(folder).as_posix()
+    story = tell(files, name)
+    trees = (applied(files, side) for side in (Side(), story.second, story.people))
+    return Package(name, *(FileTree({path: File(text.encode()) for path, text in tree.items()}) for tree in trees))
+
+
+def _measure(package: Package, rounds: int) -> list[float]:
+    """Return the seconds of libyaml, and those of each column."""
+    work: tuple[Callable[[], object], ...] = (
+        lambda: [_events(data) for data in package.merged],
+        lambda: [parse(data) for data in package.merged],
+        lambda: (_forget(), _merge(package)),
+        lambda: _merge(package),
+        lambda: update(package.origin, package.updated, package.origin, "resource-merge", OPTIONS),
+        lambda: (_forget(), render(package.updated)),
+    )
+    return _medians(work, rounds)
+
+
+def _medians(work: Sequence[Callable[[], object]], rounds: int) -> list[float]:
+    """Return the median seconds of each, taken by turns: whatever slows the machine slows all of them."""
+    times: list[list[float]] = [[] for _ in work]
+    for _ in range(rounds):
+        for each, spent in zip(work, times, strict=True):
+            began = time.process_time()
+            each()
+            spent.append(time.process_time() - began)
+    return [statistics.median(spent) for spent in times]
+
+
+def _merge(package: Package) -> object:
+    return update(package.origin, package.updated, package.local, "resource-merge", OPTIONS)
+
+
+def _events(data: bytes) -> None:
+    parser = CParser(data)
+    while not isinstance(parser.get_event(), yaml.StreamEndEvent):
+        pass
+
+
+def _forget() -> None:
+    for cache in vars(parsing).values():
+        if hasattr(cache, "cache_clear"):
+            cache.cache_clear()
+
+
+def _reads(package: Package) -> int:
+    """Return how many documents are read for a variant that nobody edited."""
+    _forget()
+    with _counting() as read:
+        update(package.origin, package.updated, package.origin, "resource-merge", OPTIONS)
+    return len(read)
+
+
+@contextmanager
+def _counting() -> Iterator[list[object]]:
+    read: list[object] = []
+    original = compose.CParser
+    compose.CParser = lambda text: (read.append(text), original(text))[1]
+    yield read
+    compose.CParser = original
+
+
+def _line(name: str, files: int, size: int, row: list[float], reads: int) -> str:
+    unit, *rest = row
+    ratios = " | ".join(f"{value / unit:.1f}" if unit > 1e-6 else "" for value in rest)
+    return f"| {name} | {files} | {size / 1024:.1f} | {unit * 1000:.2f} | {ratios} | {reads} |"
+
+
+def _documents(packages: list[Package], rounds: int) -> str:
+    found = [_document(three, rounds) for package in packages for three in package.documents]
+    merges = [merge for _, merge in found]
+    ratio = statistics.median(merge / events for events, merge in found)
+    return (
+        f"\n{len(found)} documents that both sides changed: {statistics.median(merges) * 1000:.2f} ms to merge one that"
+        f" is read, at the median, {max(merges) * 1000:.2f} ms the longest; {ratio:.1f} times the C parse of its sides"
+    )
+
+
+def _document(sides: tuple[Document, Document, Document], rounds: int) -> list[float]:
+    """Return the seconds of libyaml for the three sides of a document, and those of their merge."""
+    shape = builtin_shapes().of(str(sides[2].data["apiVersion"]), str(sides[2].data["kind"]))
+    texts = [one.text.encode() for one in sides]
+    return _medians((lambda: [_events(text) for text in texts], lambda: merge3(*sides, shape)), rounds)
+
+
+def _profile(packages: list[Package]) -> None:
+    profiler = cProfile.Profile()
+    with profiler:
+        for package in packages:
+            _forget()
+            _merge(package)
+    pstats.Stats(profiler).sort_stats("tottime").print_stats(25)
+
+
+if __name__ == "__main__":
+    main()
