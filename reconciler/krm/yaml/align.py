@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, TypeAlias
@@ -42,15 +44,44 @@ _Keys: TypeAlias = Sequence[Any] | Mapping[int, Any]
 
 def _matched(old: range, new: range, old_keys: _Keys, new_keys: _Keys, fallback: Fallback) -> Iterator[Pair]:
     """Pair items whose keys are equal, in order; hand what lies between the pairs to `fallback`."""
-    # thousands of equal items would cost minutes; then the frequent ones are not looked at
-    is_large = len(old) * len(new) > _LARGE
-    matcher = SequenceMatcher(None, [old_keys[i] for i in old], [new_keys[j] for j in new], autojunk=is_large)
+    left, right = [old_keys[i] for i in old], [new_keys[j] for j in new]
+    common = _unique_in_order(left, right) if len(old) * len(new) > _LARGE else _longest_blocks(left, right)
     done_old, done_new = old.start, new.start
-    for i, j, size in matcher.get_matching_blocks():
+    for i, j in common:
         i, j = i + old.start, j + new.start
         yield from fallback(range(done_old, i), range(done_new, j))
+        yield i, j
+        done_old, done_new = i + 1, j + 1
+    yield from fallback(range(done_old, old.stop), range(done_new, new.stop))
+
+
+def _longest_blocks(left: Sequence[Any], right: Sequence[Any]) -> Iterator[tuple[int, int]]:
+    for i, j, size in SequenceMatcher(None, left, right, autojunk=False).get_matching_blocks():
         yield from zip(range(i, i + size), range(j, j + size), strict=True)
-        done_old, done_new = i + size, j + size
+
+
+def _unique_in_order(left: Sequence[Any], right: Sequence[Any]) -> list[tuple[int, int]]:
+    """Return the most pairs in order of keys that stand once on both sides.
+
+    For thousands of items, where time for the longest blocks would grow with the square of their number.
+    """
+    places = {key: i for i, key in enumerate(left)}
+    once, again = Counter(left), Counter(right)
+    pairs = [(places[key], j) for j, key in enumerate(right) if once[key] == again[key] == 1]
+    # by the length of a rising run: the pair that ends it, of several the one that leaves most room behind it
+    ends: list[int] = []
+    before: list[int] = []
+    for number, (i, _) in enumerate(pairs):
+        length = bisect_left(ends, i, key=lambda end: pairs[end][0])
+        before.append(ends[length - 1] if length else -1)
+        ends[length : length + 1] = [number]
+    return [pairs[number] for number in _walked(ends[-1] if ends else -1, before)][::-1]
+
+
+def _walked(number: int, before: Sequence[int]) -> Iterator[int]:
+    while number >= 0:
+        yield number
+        number = before[number]
 
 
 def _by_identity(old: Sequence[Any], new: Sequence[Any]) -> Fallback:

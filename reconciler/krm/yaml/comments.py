@@ -134,10 +134,18 @@ def _child_index(node: Node, segment: Any) -> int:
         case SeqNode(), int() if 0 <= segment < len(node.children):
             return segment
         case MapNode(), str():
-            for number, key in enumerate(node.children[::2]):
-                if key_name(key) == segment:
-                    return 2 * number + 1
+            node.places = node.places or _places(node)
+            return node.places[segment]
     raise KeyError(segment)
+
+
+def _places(node: MapNode) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for number, key in enumerate(node.children[::2]):
+        name = key_name(key)
+        if name is not None:
+            found.setdefault(name, 2 * number + 1)
+    return found
 
 
 def comment_place(layout: Layout, root: Node, path: Path) -> int:

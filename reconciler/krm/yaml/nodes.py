@@ -45,7 +45,10 @@ class SeqNode:
 
 @dataclass(slots=True, eq=False)
 class MapNode:
-    """A mapping; `children` alternates keys and values as they stand, merge keys included."""
+    """A mapping; `children` alternates keys and values as they stand, merge keys included.
+
+    `places` is where the values of its keys stand among them, once somebody has asked.
+    """
 
     start: int
     end: int
@@ -54,6 +57,7 @@ class MapNode:
     anchor: str | None
     children: list[Node]
     data: Any
+    places: dict[str, int] | None = None
 
     def entries(self) -> Iterator[tuple[Node, Node]]:
         """Yield (key, value) as written."""

@@ -48,6 +48,15 @@ def test_thousands_of_equal_items_are_aligned_at_once() -> None:
     assert [j for _, j in pairs if j is not None] == list(range(len(new)))
 
 
+def test_thousands_of_items_are_aligned_at_once() -> None:
+    old, new = range(20_000), range(0, 40_000, 2)
+
+    pairs = align(old, new)
+
+    assert {(n, n // 2) for n in range(0, 20_000, 2)} <= set(pairs)
+    assert [j for _, j in pairs if j is not None] == list(range(len(new)))
+
+
 _ITEMS = st.lists(
     st.one_of(st.integers(0, 3), st.booleans(), st.builds(named, st.sampled_from("ab"), st.integers(0, 1)))
 )
