@@ -20,7 +20,7 @@ def told_plainly() -> Iterator[None]:
     except (SettingsError, NoStatusPlaceError) as error:
         raise CannotRunError(str(error)) from error
     except GitError as error:
-        raise CannotRunError(f"{error.message} (next step: {error.next_step})") from error
+        raise CannotRunError(error.told) from error
     except BrokenPipeError:
         raise
     except OSError as error:

@@ -81,7 +81,7 @@ def _try(settings: Settings, config: str, output: str, diff_lines: int) -> str:
     try:
         return _told(_plan(settings, config), output, diff_lines)
     except GitError as error:
-        return f"reconciler: {error.message} (next step: {error.next_step})"
+        return f"reconciler: {error.told}"
 
 
 def _told(report: Report, output: str, diff_lines: int) -> str:

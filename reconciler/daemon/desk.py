@@ -157,7 +157,7 @@ class Desk:
 
 
 def _trouble(destination: Destination, error: GitError | None) -> Finding:
-    why = f"{error.message} (next step: {error.next_step})" if error else "it was not fetched"
+    why = error.told if error else "it was not fetched"
     return REPOSITORY_UNREACHABLE.finding(f"Repository {destination.name}: {why}", destination.where)
 
 

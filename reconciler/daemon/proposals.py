@@ -123,7 +123,7 @@ class RepositoryProposals:
                 STATE_UNREADABLE, f"proposals to the config: {error}; delete {self._state_ref} to begin anew"
             )
         except GitError as error:
-            return _nothing(PROPOSAL_FAILED, f"{error.message} (next step: {error.next_step})")
+            return _nothing(PROPOSAL_FAILED, error.told)
 
     def _plan(self, pins: Sequence[Pin], snapshot: ConfigSnapshot, complete: bool, reader: ObjectReader) -> Proposal:
         config, head = CommitId(snapshot.id), self._mirror.refs().get(HEADS + self._branch)

@@ -202,4 +202,4 @@ def describe(outcome: Outcome) -> str:
         case Refused(words):
             return f"the host refused the push: {words}"
         case Failed(error):
-            return f"{error.message} (next step: {error.next_step})"
+            return error.told

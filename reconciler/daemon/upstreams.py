@@ -87,7 +87,7 @@ class RemoteUpstreams:
         if remote is not None:
             return self._refs(remote)
         failure = self._remotes.failures.get(url)
-        why = f"{failure.message} (next step: {failure.next_step})" if failure else "it was not fetched"
+        why = failure.told if failure else "it was not fetched"
         return f"Repository {repository.key.name} cannot be read: {why}"
 
     def url(self, repository: Repository) -> str:

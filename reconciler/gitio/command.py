@@ -28,6 +28,12 @@ FAR_SIDE = "far-side.config"
 _OF_THE_MACHINE = ("GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_EXEC_PATH")
 _GRACE_SECONDS = 3.0
 _LONGEST_WORDS = 2_000
+# what git adds to every failure of a remote, whatever it was
+_SAID_ANYWAY = (
+    "fatal: Could not read from remote repository.",
+    "Please make sure you have the correct access rights",
+    "and the repository exists.",
+)
 
 
 @dataclass(frozen=True)
@@ -97,7 +103,8 @@ class GitCommand:
 
     def failure(self, name: str, words: str) -> GitError:
         """Return the error that git's words, already clean, speak of."""
-        said = "; ".join(line.strip() for line in words.splitlines() if line.strip())
+        lines = [line.strip() for line in words.splitlines() if line.strip()]
+        said = "; ".join([line for line in lines if line not in _SAID_ANYWAY] or lines)
         if f"not a git repository: '{self._folder}'" in words:
             return MirrorCorruptError(f"the mirror {self._folder} of {self._url.text} is damaged: {said}")
         return name_failure(words)(f"git {name} of {self._url.text} failed: {said or 'no reason given'}")

@@ -31,10 +31,17 @@ class GitError(Exception):
     """Something in the world of repositories went wrong; `next_step` says who acts next."""
 
     next_step: ClassVar[NextStep] = "retry"
+    advice: ClassVar[str] = ""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
+
+    @property
+    def told(self) -> str:
+        """The message with its next step, where it does not say itself what must be otherwise."""
+        advice = self.advice or ("" if self.next_step == "human" else self.next_step)
+        return f"{self.message} (next step: {advice})" if advice else self.message
 
 
 class UnreachableError(GitError):
@@ -65,18 +72,21 @@ class AccessDeniedError(GitError):
     """Credentials are missing, wrong, or do not allow this."""
 
     next_step = "human"
+    advice = "check the credentials, and what they allow"
 
 
 class HostUntrustedError(GitError):
     """A host key, certificate or owner of a local repository that is not trusted."""
 
     next_step = "human"
+    advice = "check the host's key or certificate, or who owns the repository"
 
 
 class RepositoryMissingError(GitError):
     """There is no repository at this address."""
 
     next_step = "human"
+    advice = "check the address, and what it holds"
 
 
 class UrlRefusedError(GitError):
@@ -117,6 +127,7 @@ class CacheUnusableError(GitError):
     """The cache folder cannot be written: permissions, or a full disk."""
 
     next_step = "human"
+    advice = "make room, or choose another cache folder"
 
 
 class GitProgramMissingError(GitError):

@@ -45,7 +45,8 @@ def read_folder(folder: Path | str, limits: FolderLimits | None = None) -> Folde
     limits = limits or FolderLimits()
     root = Path(folder)
     if not root.is_dir():
-        raise RepositoryMissingError(f"{root} must be a folder")
+        what = "it is none" if root.exists() else "there is nothing"
+        raise RepositoryMissingError(f"{root} must be a folder; {what}")
     files: dict[str, File] = {}
     unreadable: dict[str, str] = {}
     left = limits.total_bytes

@@ -46,7 +46,8 @@ def open_source(text: str, base: str = "", options: GitOptions | None = None) ->
     if _is_repository(path) or (text.lower().startswith("file:") and (path / ".git").exists()):
         return RepositorySource(url)
     if not path.is_dir():
-        raise RepositoryMissingError(f"{url.text} must be a repository or a folder")
+        what = "it is neither" if path.exists() else "there is nothing"
+        raise RepositoryMissingError(f"{url.text} must be a repository or a folder; {what}")
     return FolderSource(url)
 
 

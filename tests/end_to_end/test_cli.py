@@ -16,7 +16,9 @@ from tests.support.git_env import git, read_file, read_refs
 
 PROJECT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("RECONCILER", "GIT_"))} | {
-    "PYTHONPATH": str(PROJECT)
+    "PYTHONPATH": str(PROJECT),
+    # nothing is left in the home of who runs the tests
+    "RECONCILER_CACHE": ".cache",
 }
 
 

@@ -150,6 +150,7 @@ def test_several_mirrors_are_fetched_at_once_and_fail_alone(tmp_path: Path, mirr
 
     assert errors[mirror] is None
     assert isinstance(errors[gone], RepositoryMissingError)
+    assert errors[gone].message.endswith("gone.git' does not appear to be a git repository")
     assert list(mirror.refs()) == ["refs/heads/main"]
 
 

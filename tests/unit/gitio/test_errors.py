@@ -49,3 +49,19 @@ def test_the_drawing_shows_every_error_with_its_step() -> None:
     drawn = {line.split()[1]: line.split()[2] for line in (errors.__doc__ or "").splitlines() if "── " in line}
 
     assert drawn == {kind.__name__: kind.next_step for kind in GitError.__subclasses__()}
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        pytest.param(errors.UnreachableError, "no way (next step: retry)", id="what-passes"),
+        pytest.param(
+            errors.AccessDeniedError,
+            "no way (next step: check the credentials, and what they allow)",
+            id="what-somebody-must-mend",
+        ),
+        pytest.param(errors.PathRefusedError, "no way", id="what-says-itself-what-must-be"),
+    ],
+)
+def test_people_read_what_to_do(kind: type[GitError], expected: str) -> None:
+    assert kind("no way").told == expected
