@@ -43,7 +43,7 @@ def plan_destination(
     destination: Destination, claims: Claims, state: DestinationState, heads: Heads, objects: Objects, shop: Workshop
 ) -> DestinationPlan:
     """Return everything that is to happen on one destination; touches nothing (design 4.4 to 4.9)."""
-    if finding := _missing(destination, state, heads):
+    if finding := gone_from(destination, state, heads):
         return DestinationPlan(destination, heads, state, state, findings=(finding,))
     now = settle_drafts(recognise(state, destination, heads, objects), destination, heads, objects)
     ground = recover(Ground(destination, now, heads, objects, shop.draft_template), claims.variants, shop.sources)
@@ -58,8 +58,8 @@ def plan_destination(
     return DestinationPlan(destination, heads, state, after, (*outcomes, *losers), held, layouts)
 
 
-def _missing(destination: Destination, state: DestinationState, heads: Heads) -> Finding | None:
-    """A branch seen before that is gone or has another address is left alone (git.md finding 8)."""
+def gone_from(destination: Destination, state: DestinationState, heads: Heads) -> Finding | None:
+    """Return why a destination is left alone: its branch, seen before, is gone or elsewhere (git.md finding 8)."""
     known = (state.url, state.branch, state.directory)
     wanted = (destination.url_text, destination.branch, destination.directory)
     if known != wanted:
