@@ -52,7 +52,8 @@ class NewCommit:
     """A commit to write: its first parent's tree with `changes` applied in order.
 
     A parent is an id, or the index of an earlier commit of the same sequence. `seconds` since 1970 is author's
-    and committer's date, clamped to 0..2^32-1, zone +0000. `fresh` starts from the empty tree instead.
+    and committer's date, clamped to 0..2^32-1, zone +0000. `fresh` starts from the empty tree instead. `author` is
+    the person whose act it is, name and mail address; without one the committer, who is always us.
     """
 
     parents: tuple[CommitId | int, ...]
@@ -60,6 +61,7 @@ class NewCommit:
     message: str
     seconds: int
     fresh: bool = False
+    author: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,8 @@ def _text(message: str) -> bytes:
 
 def _commit(index: int, commit: NewCommit, who: bytes) -> Iterator[bytes]:
     yield b"reset %s\ncommit %s\nmark :%d\n" % (_WORK_REF, _WORK_REF, index + 1)
-    yield b"author %s %d +0000\ncommitter %s %d +0000\n" % ((who, clamp(commit.seconds)) * 2)
+    author, seconds = _person(commit.author) if commit.author else who, clamp(commit.seconds)
+    yield b"author %s %d +0000\ncommitter %s %d +0000\n" % (author, seconds, who, seconds)
     yield _data(_text(commit.message))
     for verb, parent in zip([b"from", *[b"merge"] * len(commit.parents)], commit.parents, strict=False):
         yield b"%s %s\n" % (verb, _parent(parent, index))
