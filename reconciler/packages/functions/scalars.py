@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from reconciler.krm.yaml import Document, Path
-from reconciler.packages.functions.function import value_at
+from reconciler.packages.functions.function import quoted, value_at
 from reconciler.packages.parsing import Unparsable, parse_cached
 
 
@@ -39,8 +39,20 @@ def is_quoted(document: Document, path: Path) -> bool:
         return False
     if resolved(old) != old or type(resolved(old)) is not str:
         return True
+    return _first_character(document, path) in ('"', "'", "|", ">")
+
+
+def in_quotes(text: str, document: Document, path: Path) -> str:
+    """Return the text in the quotes, if any, of the scalar at `path`."""
+    first = _first_character(document, path) if isinstance(value_at(document.data, path), str) else ""
+    if first == '"':
+        return quoted(text)
+    return "'" + text.replace("'", "''") + "'" if first == "'" else text
+
+
+def _first_character(document: Document, path: Path) -> str:
     lines = document.text.splitlines()
     number = document.line_of(path) - document.line
     line = lines[number] if 0 <= number < len(lines) else ""
     after = line.partition(f"{path[-1]}:")[2] if isinstance(path[-1], str) else line.partition("- ")[2]
-    return after.lstrip()[:1] in ('"', "'", "|", ">") and bool(after.lstrip())
+    return after.lstrip()[:1]

@@ -23,7 +23,7 @@ from reconciler.packages.functions.function import (
     string_map,
     value_at,
 )
-from reconciler.packages.functions.scalars import resolved, retyped
+from reconciler.packages.functions.scalars import in_quotes, resolved, retyped
 from reconciler.packages.kptfile import field_path
 
 _KEYS = ("by-value", "by-file-path", "by-value-regex", "by-path", "put-value", "put-comment")
@@ -71,6 +71,8 @@ class _Found:
     shown: str
     value: tuple[Any, ...] = ()
     comment: str = ""
+    place: str = ""
+    """What the result tells as its field, if not the path."""
 
 
 @reports_faults
@@ -153,7 +155,7 @@ def _searched(item: Item, search: _Search) -> tuple[Item, list[Result]]:
     changed = item.with_values([(one.path, value) for one in found for value in one.value])
     changed = all_commented(changed, {one.path: one.comment for one in found if one.comment})
     verb = "Mutated field value to" if search.put_value or search.put_comment else "Matched field value"
-    return changed, [item.result(f"{verb} {quoted(one.shown)}", "info", one.path) for one in found]
+    return changed, [item.result(f"{verb} {quoted(one.shown)}", "info", one.place or one.path) for one in found]
 
 
 def _fields(data: Any, search: _Search) -> Iterator[tuple[Path, str | None]]:
@@ -170,8 +172,11 @@ def _found(item: Item, path: Path, text: str | None, search: _Search) -> _Found:
     """Return what is put at a path, and what the field shows then."""
     if text is None:
         shown = ", ".join(scalar_text(value) or "" for value in value_at(item.data, path))
-        return _Found(path, f"[{shown}]", comment=f"# {search.put_comment}")
+        comment = f"# {search.put_comment}"
+        # upstream tells the path that was asked for, and the comment
+        return _Found(path, f"[{shown}]", comment=comment, place=f"{'.'.join(search.path)} {comment}")
     shown = search.filled(search.put_value, text) if search.put_value else text
     value = (retyped(shown, item.document, path),) if search.put_value else ()
     comment = f"# {search.filled(search.put_comment, text)}" if search.put_comment else ""
-    return _Found(path, f"{shown} {comment}" if comment else shown, value, comment)
+    written = in_quotes(shown, item.document, path)
+    return _Found(path, f"{written} {comment}" if comment else written, value, comment)

@@ -203,7 +203,8 @@ def _refusal(seen: Sequence[Item], slots: Sequence[_Slot], generation: _Generati
         if len(origins) > 1:
             return (
                 "unable to use origin `namespace` to match. expect a single upstream namespace, "
-                f"found [{' '.join(origins)}]. `namespaceMatcher` must say which namespace to change"
+                f"found [{' '.join(origins)}]. please switch to use `namespaceMatcher`"
+                "to specify the namespace value you want to change"  # upstream has no blank here either
             )
     if generation.one_namespace and len(_candidates(seen, slots, wish)) > 1:
         return f"more than one namespace is in use: {', '.join(_candidates(seen, slots, wish))}"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.packages.functions.scalars import is_quoted, resolved, retyped
+from reconciler.packages.functions.scalars import in_quotes, is_quoted, resolved, retyped
 from reconciler.packages.functions.scopes import scope_of
 from tests.unit.packages.builders import items
 
@@ -44,6 +44,19 @@ def test_resolved(text: str, expected: Any) -> None:
 )
 def test_is_quoted(line: str, expected: bool) -> None:
     assert is_quoted(items(f"x: y\n{line}\n")[0].document, ("v",)) is expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        pytest.param("v: a", "it's", id="plain"),
+        pytest.param("v: 'a'", "'it''s'", id="single"),
+        pytest.param('v: "1"', '"it\'s"', id="double"),
+        pytest.param("v: 1", "it's", id="number"),
+    ],
+)
+def test_in_quotes(line: str, expected: str) -> None:
+    assert in_quotes("it's", items(line + "\n")[0].document, ("v",)) == expected
 
 
 @pytest.mark.parametrize(

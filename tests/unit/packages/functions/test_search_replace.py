@@ -84,9 +84,29 @@ def test_failures(search: dict[str, str], message: str) -> None:
     assert message in messages(output)[0][1]
 
 
-def test_results() -> None:
-    said = messages(run(search_replace, HEAD + "b: x\n", config("ConfigMap", {"by-value": "x"})))
-    nothing = messages(run(search_replace, HEAD, config("ConfigMap", {"by-value": "x"})))
+@pytest.mark.parametrize(
+    ("search", "text", "message", "field"),
+    [
+        pytest.param({"by-value": "x"}, "b: x\n", 'Matched field value "x"', "b", id="match"),
+        pytest.param({"by-value": "x"}, 'b: "x"\n', 'Matched field value "\\"x\\""', "b", id="in-its-quotes"),
+        pytest.param(
+            {"by-value": "x", "put-value": "it's"},
+            "b: 'x'\n",
+            "Mutated field value to \"'it''s'\"",
+            "b",
+            id="new-value",
+        ),
+        pytest.param(
+            {"by-path": "**.l", "put-comment": "kpt-set: ${l}"},
+            "b:\n  l: [x, 'y']\n",
+            'Mutated field value to "[x, y]"',
+            "**.l # kpt-set: ${l}",
+            id="list",
+        ),
+        pytest.param({"by-value": "x"}, "", "no matches", "", id="nothing"),
+    ],
+)
+def test_results(search: dict[str, str], text: str, message: str, field: str) -> None:
+    output = run(search_replace, HEAD + text, config("ConfigMap", search))
 
-    assert said == [("info", 'Matched field value "x"')]
-    assert nothing == [("info", "no matches")]
+    assert [(result.severity, result.message, result.field) for result in output.results] == [("info", message, field)]

@@ -285,8 +285,11 @@ def test_different_origins_are_an_error() -> None:
     ]
 
     output = run(set_namespace, yaml.safe_dump_all(resources), TO_NEW)
+    (severity, message), *rest = messages(output)
 
-    assert [severity for severity, _ in messages(output)] == ["error"]
+    assert severity == "error"
+    assert "found [x y]. please switch to use `namespaceMatcher`" in message
+    assert not rest
     assert namespaces(output) == [None, None]
 
 
