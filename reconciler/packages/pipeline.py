@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from posixpath import dirname, normpath
+from posixpath import basename, dirname, normpath
 from typing import Any, Literal, NoReturn, Protocol
 
 from reconciler.krm.findings import Finding, Where
@@ -13,6 +13,7 @@ from reconciler.packages.functions.facts import fact_name
 from reconciler.packages.functions.function import Config, FunctionContext, Item, Output, Result
 from reconciler.packages.functions.registry import BUILTIN, Found, Missing
 from reconciler.packages.kptfile import (
+    KPTFILE,
     SAVE_ON_RENDER_FAILURE,
     FunctionSpec,
     Kptfile,
@@ -213,8 +214,13 @@ class _Run:
         kept = {item.id: item for item in returned if item.id is not None}
         merged = {number: kept.get(number, after.get(number)) for number in self._items}
         remaining = {number: item for number, item in merged.items() if item is not None}
+        last: dict[str, int] = {}
+        for item in remaining.values():
+            last[item.file] = max(last.get(item.file, -1), item.index)
         for number, item in enumerate((item for item in returned if item.id is None), self._next):
-            remaining[number] = self._numbered(number, item, remaining.values())
+            index = item.index if item.index >= 0 else last.get(item.file, -1) + 1
+            last[item.file] = max(last.get(item.file, -1), index)
+            remaining[number] = replace(item, id=number, index=index)
         fault = self._places_fault(remaining.values()) or _krm_fault(returned, "output")
         if fault:
             # the function itself said it went well
@@ -230,15 +236,13 @@ class _Run:
         name = f"{item.kind.lower()}_{item.name}.yaml"
         return replace(item, package=path, path=item.path or join(folder, join(item.namespace, name)))
 
-    def _numbered(self, number: int, item: Item, others: Iterable[Item]) -> Item:
-        behind = max((other.index for other in others if other.file == item.file), default=-1) + 1
-        return replace(item, id=number, index=item.index if item.index >= 0 else behind)
-
     def _places_fault(self, items: Iterable[Item]) -> str:
         seen: set[tuple[str, int]] = set()
         for item in items:
             if (item.file, item.index) in seen:
                 return f'resource at path "{item.path}" and index "{item.index}" already exists'
+            if basename(item.path) == KPTFILE and (item.index or item.kind != "Kptfile"):
+                return f'a resource must not stand in the Kptfile "{item.file}"'
             # where something was read, something may stand
             if item.file not in self._read and (fault := self._place_fault(item)):
                 return fault
