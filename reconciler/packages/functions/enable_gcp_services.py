@@ -61,11 +61,14 @@ def enable_gcp_services(items: Sequence[Item], config: Config | None, context: F
     if fault is not None:
         return failure(items, f"failed to add services: {fault}")
     current = {item.id: item for item in items}
+    owned: dict[object, list[Item]] = {}
+    for item in items:
+        owned.setdefault(scalar_text(item.annotations.get(_OWNER)), []).append(item)
     results: list[Result] = []
     added: list[Item] = []
     for services in (read for read in sets if isinstance(read, _Set)):
         current[services.item.id] = services.item.with_values([(_annotation(LOCAL_CONFIG), "true")])
-        old = [item for item in current.values() if item.annotations.get(_OWNER) == services.owner]
+        old = owned.pop(services.owner, [])
         made = list(_made(services, {item.name: item for item in old}, context))
         for item in old:
             del current[item.id]
