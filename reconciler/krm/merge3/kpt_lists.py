@@ -77,10 +77,15 @@ def _completed(wanted: list[_Values]) -> list[_Values]:
 
 
 def _first(elements: list[Any], pairs: Sequence[tuple[str, str]]) -> Any:
-    return next((each for each in elements if isinstance(each, dict) and _has(each, pairs)), ABSENT)
+    return next((each for each in elements if isinstance(each, dict) and _is(each, pairs)), ABSENT)
+
+
+def _is(element: dict[str, Any], pairs: Sequence[tuple[str, str]]) -> bool:
+    return all(name in element and _text(element[name]) == value for name, value in pairs)
 
 
 def _has(element: dict[str, Any], pairs: Sequence[tuple[str, str]]) -> bool:
+    """Tell whether the element has these values, "" being any."""
     return all(name in element and (not value or _text(element[name]) == value) for name, value in pairs)
 
 

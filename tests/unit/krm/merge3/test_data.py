@@ -207,7 +207,7 @@ def test_each_switch_of_elements(rules: MergeRules, origin: str, updated: str, l
             [{"y": 1}, {"name": "a", "z": 1}],
             BY_NAME,
             [{"name": "a", "x": 1}],
-            [{"y": 1}, {"name": "a", "z": 1, "x": 1}],
+            [{"y": 1}, {"x": 1, "name": "a"}],
             id="an-element-of-ours-without-a-key",
         ),
         pytest.param(

@@ -40,3 +40,20 @@ def test_order_of_ports(origin: str, updated: str | None, local: str | None, res
     first, second, third = (ports(origin if side is None else side) for side in (origin, updated, local))
 
     assert merge_data(first, second, third, BY_PORT, COMPAT)[0] == ports(result)
+
+
+@pytest.mark.parametrize(
+    ("origin", "updated", "local", "result"),
+    [
+        pytest.param("abc", "abc", "ab-", "-ab", id="a-local-one-without-a-name-comes-first"),
+        pytest.param("abc", "abcd", "-bc", "-d", id="and-those-behind-it-are-lost"),
+        pytest.param("ab", "ab-", "ab", "ab", id="a-new-one-without-a-name-is-not-taken"),
+    ],
+)
+def test_elements_without_a_name(origin: str, updated: str, local: str, result: str) -> None:
+    first, second, third, wanted = (
+        [{"name": each, "x": 1} if each != "-" else {"x": 2} for each in side]
+        for side in (origin, updated, local, result)
+    )
+
+    assert merge_data(first, second, third, Shape(keys=("name",), closed=True), COMPAT)[0] == wanted
