@@ -20,6 +20,7 @@ from reconciler.gitio.command import TRACKING, Result
 from reconciler.gitio.errors import GitError, ObjectMissingError
 from reconciler.gitio.names import check_id, check_ref
 from reconciler.gitio.options import GitOptions
+from reconciler.gitio.pace import Pace
 from reconciler.gitio.publisher import Publisher
 from reconciler.gitio.reader import ObjectReader
 from reconciler.gitio.url import GitUrl, check_allowed, parse_url
@@ -31,6 +32,7 @@ from reconciler.snapshot.objects import CommitId, ObjectId, TreeId
 Kind = Literal["config", "upstream", "destination", "both"]
 STATE_PREFIX = "refs/reconciler/state/"
 _TAGS = "refs/tags/"
+_ALL_TAGS = f"+{_TAGS}*:{TRACKING}{_TAGS.removeprefix('refs/')}*"
 _AT_ONCE = 8
 # one object for all clusters and replicas, whoever makes it (finding 20)
 _ROOT = NewCommit((), (), "Start of a cluster's configuration", 946_684_800, fresh=True)
@@ -45,7 +47,9 @@ class Mirror:
         self._place = MirrorFolder(cache_folder, url, options)
         self._url = url
         self._options = options
-        self._publisher = Publisher(self._place.command, self._place.lock, options)
+        pace = Pace(options.max_pushes_per_minute)
+        self._publisher = Publisher(self._place.command, self._place.lock, options, pace)
+        self._tag_publisher = Publisher(self._place.command, self._place.lock, options, pace, atomic=False)
         self._refspecs: dict[str, None] = {}
         self._refs: dict[str, CommitId] | None = None
         self._peeled: dict[str, CommitId] = {}
@@ -85,11 +89,25 @@ class Mirror:
         object is fetched again, so that a repository can be upstream and destination at once. Raises GitError.
         """
         self._refspecs |= dict.fromkeys(_refspecs(kind, state_ref_prefix, branches))
+        self._fetch(self._refspecs)
+
+    def fetch_tags(self, starts: Iterable[str]) -> None:
+        """Bring the tags whose names start so, and forget those that are gone; one listing of the remote for all.
+
+        A remote whose tags come with every fetch is not asked again. Raises GitError.
+        """
+        wanted = [f"{_TAGS}{check_ref(_TAGS + start).removeprefix(_TAGS)}*" for start in starts]
+        if wanted and _ALL_TAGS not in self._refspecs:
+            self._fetch(f"+{one}:{TRACKING}{one.removeprefix('refs/')}" for one in sorted({*wanted}))
+
+    def _fetch(self, refspecs: Iterable[str]) -> None:
+        # thousands of them would not fit on a command line
+        asked = "".join(f"{one}\n" for one in refspecs).encode()
         with self._place.lock() as hold:
             self._run(
                 "fetch", "--quiet", "--no-tags", "--prune", "--force", "--refmap=", "--no-write-fetch-head",
                 "--no-auto-maintenance", "--no-recurse-submodules", "--no-show-forced-updates",
-                "origin", *self._refspecs, hold=hold,
+                "--stdin", "origin", stdin=asked, hold=hold,
             )  # fmt: skip
             self._read_refs()
 
@@ -216,6 +234,17 @@ class Mirror:
         (ValueError). Afterwards `refs` has what is done.
         """
         report = self._publisher.push(units, self.refs())
+        return self._remembered(units, report)
+
+    def push_tags(self, tags: Mapping[str, ObjectId]) -> PushReport:
+        """Make tags by name, each on its own and only where there is none; the report has them by name.
+
+        What one of them is refused for holds up no other. Nothing is raised for what the remote did.
+        """
+        units = [PushUnit(name, (RefUpdate(_TAGS + name, new, None),)) for name, new in tags.items()]
+        return self._remembered(units, self._tag_publisher.push(units, self.refs()))
+
+    def _remembered(self, units: Iterable[PushUnit], report: PushReport) -> PushReport:
         self._remember([u for unit in units if isinstance(report[unit.name], Done) for u in unit.updates])
         return report
 

@@ -37,16 +37,25 @@ class _NoAtomicError(Exception):
 
 
 class Publisher:
-    """Pushes units through one mirror; `lock` is the mirror's."""
+    """Pushes units through one mirror; `lock` and `pace` are the mirror's.
+
+    Unless `atomic`, what the host refuses holds up nothing else of the same push.
+    """
 
     def __init__(
-        self, command: GitCommand, lock: Callable[[], AbstractContextManager[int]], options: GitOptions
+        self,
+        command: GitCommand,
+        lock: Callable[[], AbstractContextManager[int]],
+        options: GitOptions,
+        pace: Pace,
+        *,
+        atomic: bool = True,
     ) -> None:
         self._command = command
         self._lock = lock
         self._most = options.max_refs_per_push
-        self._pace = Pace(options.max_pushes_per_minute)
-        self._atomic = True
+        self._pace = pace
+        self._atomic = atomic
         self._looked = False
 
     def push(self, units: Sequence[PushUnit], known: Mapping[str, str]) -> PushReport:

@@ -295,6 +295,38 @@ def test_a_tree_without_a_commit_can_be_grafted(mirror: Mirror) -> None:
         assert reader.subtree(reader.commit(commit).tree, "trees/x") == tree
 
 
+def test_only_the_tags_asked_for_are_brought_and_those_gone_forgotten(mirror: Mirror, remote: Path) -> None:
+    commit = commit_files(remote, "refs/heads/main", {"a": b"1"})
+    for name in ("c1/api/v1", "c1/api/v2", "c1/web/v1", "c2/api/v1"):
+        git(remote, "update-ref", f"refs/tags/{name}", commit)
+    mirror.fetch("destination")
+    none = [ref for ref in mirror.refs() if ref.startswith("refs/tags/")]
+
+    mirror.fetch_tags(["c1/api/v", "c2/gone/v"])
+    both = {ref for ref in mirror.refs() if ref.startswith("refs/tags/")}
+    git(remote, "update-ref", "-d", "refs/tags/c1/api/v1")
+    mirror.fetch_tags(["c1/api/v"])
+
+    assert none == []
+    assert both == {"refs/tags/c1/api/v1", "refs/tags/c1/api/v2"}
+    assert "refs/tags/c1/api/v1" not in mirror.refs()
+    assert mirror.refs()["refs/heads/main"] == commit
+
+
+def test_a_remote_that_is_an_upstream_too_is_not_asked_for_tags_again(mirror: Mirror, remote: Path) -> None:
+    mirror.fetch("both")
+    git(remote, "update-ref", "refs/tags/v1", commit_files(remote, "refs/heads/main", {"a": b"1"}))
+
+    mirror.fetch_tags(["v"])
+
+    assert "refs/tags/v1" not in mirror.refs()
+
+
+def test_a_tag_that_no_name_can_start_with_is_our_bug(mirror: Mirror) -> None:
+    with pytest.raises(ValueError, match="usable ref name"):
+        mirror.fetch_tags(["c1/*"])
+
+
 def test_annotated_tags(mirror: Mirror) -> None:
     [commit] = mirror.write([NewCommit((), (Put("a", b"1"),), "m", 1, fresh=True)])
 

@@ -13,7 +13,7 @@ from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.options import GitOptions
 from reconciler.gitio.verdicts import Done, Failed, Lost, PushUnit, RefUpdate, Refused
 from reconciler.gitio.writer import NewCommit, NewTag, Put
-from reconciler.snapshot.objects import CommitId
+from reconciler.snapshot.objects import CommitId, ObjectId
 from tests.support.git_env import assert_sound, commit_files, git, make_bare, read_ref, read_refs, write_hook
 
 
@@ -359,6 +359,47 @@ def test_strict_hosts_take_what_we_write(tmp_path: Path, seconds: int) -> None:
     report = mirror.push([create("c1", commit, root), PushUnit("v1", (RefUpdate("refs/tags/c1/api/v1", tag, None),))])
 
     assert report.done
+
+
+def tags_of(mirror: Mirror, *names: str) -> dict[str, ObjectId]:
+    commits = write(mirror, *names)
+    written = mirror.write_tags([NewTag(name, one, name, 1) for name, one in zip(names, commits, strict=True)])
+    return dict(zip(names, written, strict=True))
+
+
+def test_a_tag_that_a_host_refuses_holds_up_no_other(tmp_path: Path, remote: Path) -> None:
+    write_hook(remote, "update", 'case "$1" in */v2) echo protected >&2; exit 1;; esac')
+    mirror = open_mirror(tmp_path, remote)
+    tags = tags_of(mirror, "api/v1", "api/v2", "api/v3")
+
+    report = mirror.push_tags(tags)
+
+    assert read_refs(remote) == {"refs/tags/api/v1": tags["api/v1"], "refs/tags/api/v3": tags["api/v3"]}
+    assert isinstance(report["api/v2"], Refused)
+    assert "protected" in report["api/v2"].words
+    assert (report["api/v1"], report["api/v3"]) == (Done(), Done())
+    assert mirror.peeled("refs/tags/api/v1") == git(remote, "rev-parse", "api/v1^{commit}")
+
+
+def test_a_tag_that_somebody_made_meanwhile_is_left_alone(tmp_path: Path, remote: Path) -> None:
+    mirror = open_mirror(tmp_path, remote)
+    tags = tags_of(mirror, "api/v1", "api/v2")
+    theirs = commit_files(remote, "refs/heads/main", {"a": b"1"})
+    git(remote, "update-ref", "refs/tags/api/v1", theirs)
+
+    report = mirror.push_tags(tags)
+
+    assert report["api/v1"] == Lost("refs/tags/api/v1")
+    assert report["api/v2"] == Done()
+    assert read_ref(remote, "refs/tags/api/v1") == theirs
+
+
+def test_a_tag_that_another_replica_made_meanwhile_is_done(tmp_path: Path, remote: Path) -> None:
+    one, other = open_mirror(tmp_path, remote), open_mirror(tmp_path, remote, "other")
+
+    reports = [mirror.push_tags(tags_of(mirror, "api/v1")) for mirror in (one, other)]
+
+    assert [report["api/v1"] for report in reports] == [Done(), Done()]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a repository of somebody else")
