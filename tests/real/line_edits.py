@@ -65,10 +65,13 @@ class Side:
     lines: Lines = field(default_factory=dict)
     files: dict[str, str | None] = field(default_factory=dict)
     renames: dict[str, str] = field(default_factory=dict)
+    moves: dict[str, str] = field(default_factory=dict)
+    """Files whose last document moves into a file of its own."""
 
     def then(self, later: Side) -> Side:
         """Return these edits and later ones."""
-        return Side({**self.lines, **later.lines}, {**self.files, **later.files}, {**self.renames, **later.renames})
+        pairs = ((getattr(self, part), getattr(later, part)) for part in ("lines", "files", "renames", "moves"))
+        return Side(*({**earlier, **more} for earlier, more in pairs))
 
 
 def applied(package: Mapping[str, str], *sides: Side) -> dict[str, str]:
@@ -77,6 +80,9 @@ def applied(package: Mapping[str, str], *sides: Side) -> dict[str, str]:
     for side in sides:
         whole = whole.then(side)
     texts = {path: _edited(path, text, whole.lines) for path, text in package.items()} | whole.files
+    for path, target in whole.moves.items():
+        kept, _, moved = (texts[path] or "").rpartition("---\n")
+        texts |= {path: kept, target: moved}
     return {whole.renames.get(path, path): text for path, text in texts.items() if text is not None}
 
 
@@ -217,8 +223,6 @@ class Story:
     on_the_draft: Side
     conflicts: frozenset[tuple[str, str]]
     """The file and the pointer of every field that both sides change differently, in the second version."""
-    marks: tuple[tuple[str, str], ...]
-    """Lines that only people write, with their files."""
 
 
 ADDED = "added-upstream.yaml"
@@ -237,8 +241,7 @@ def tell(package: Mapping[str, str], seed: str) -> Story:
     story.containers()
     story.fields([leaf for leaf in found if leaf.file not in story.gone])
     conflicts = frozenset((story.renamed(leaf.file), leaf.pointer) for leaf in story.both)
-    marks = tuple(story.marks)
-    return Story(package, story.second, story.third, story.people, story.on_the_draft, conflicts, marks)
+    return Story(package, story.second, story.third, story.people, story.on_the_draft, conflicts)
 
 
 class _Teller:
@@ -248,13 +251,12 @@ class _Teller:
         self.second, self.third, self.people, self.on_the_draft = Side(), Side(), Side(), Side()
         self.gone: set[str] = set()
         self.both: list[Leaf] = []
-        self.marks: list[tuple[str, str]] = []
 
     def renamed(self, path: str) -> str:
         return self.second.renames.get(path, path)
 
     def files(self) -> None:
-        """Upstream adds, changes, renames and removes files; people remove one and write one."""
+        """Upstream adds, changes, renames, divides and removes files; people remove one and write one."""
         paths = resource_files(self.package)
         self.draw.shuffle(paths)
         self.second.files[ADDED] = _NEW_FILE
@@ -265,6 +267,9 @@ class _Teller:
             self.people.files[paths[1]] = None
             self.third.files[paths[2]] = None
             self.gone = {paths[1], paths[2]}
+        for path in resource_files(self.package):
+            if path not in self.gone | self.second.renames.keys() and "\n---\n" in self.package[path]:
+                self.third.moves[path] = _beside(path, "apart")
         for path in sorted(path for path in self.package if path.endswith(".md"))[:1]:
             self.second.files[path] = self.package[path] + "More.\n"
 
@@ -275,7 +280,6 @@ class _Teller:
                 first, last, indent = node.start_mark.line, last_line(node), " " * node.start_mark.column
                 self.people.lines[path, first, "before"] = _SIDECAR.format(indent)
                 self.second.lines[path, last, "after"] = _CONTAINER.format(indent)
-                self.marks.append((self.renamed(path), f"{indent}  image: example.com/ours:1 # by hand"))
 
     def fields(self, found: list[Leaf]) -> None:
         """Every kind of edit by every side, each of a line of its own, as long as there are lines."""
@@ -289,9 +293,6 @@ class _Teller:
                 kind(leaf)
                 mappings.add((leaf.file, leaf.path[:-1]))
 
-    def _mark(self, leaf: Leaf, line: str) -> None:
-        self.marks.append((self.renamed(leaf.file), line))
-
     def _both(self, leaf: Leaf) -> None:
         if not leaf.is_listed and leaf.changed("a") != leaf.changed("b"):
             self.people.lines[leaf.file, leaf.line, "value"] = leaf.changed("8")
@@ -301,7 +302,6 @@ class _Teller:
     def _explain(self, leaf: Leaf) -> None:
         if not leaf.has_comment:
             self.people.lines[leaf.file, leaf.line, "comment"] = " # ours"
-            self._mark(leaf, f"{leaf.text} # ours")
 
     def _upstream(self, leaf: Leaf) -> None:
         self.second.lines[leaf.file, leaf.line, "value"] = leaf.changed("2")
@@ -320,7 +320,6 @@ class _Teller:
 
     def _add(self, leaf: Leaf) -> None:
         self.people.lines[leaf.file, leaf.line, "before"] = f"{leaf.indent}ours{leaf.line}: kept # by hand\n"
-        self._mark(leaf, f"{leaf.indent}ours{leaf.line}: kept # by hand")
 
     def _add_upstream(self, leaf: Leaf) -> None:
         self.second.lines[leaf.file, leaf.line, "before"] = f"{leaf.indent}theirs{leaf.line}: new # since two\n"

@@ -93,4 +93,7 @@ def test_the_stories_are_long_enough() -> None:
     told = [tell(read_package(name), f"{name}#{seed}") for name in PACKAGES for seed in SEEDS]
 
     assert sum(len(story.conflicts) for story in told) >= len(PACKAGES)
-    assert sum(len(story.marks) for story in told) >= 5 * len(PACKAGES)
+    assert sum(len(story.people.lines) for story in told) > 10 * len(PACKAGES)
+    assert sum(len(story.second.lines) for story in told) > 10 * len(PACKAGES)
+    assert sum(len(story.second.renames) for story in told) > 5
+    assert sum(len(story.third.moves) for story in told) > 5
