@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -20,6 +21,7 @@ from reconciler.reporting.values import one_line, shorten
 SUBJECT_WIDTH = 72
 _SHORTEST_REASON = 10
 _LINES_PER_LIST = 20
+_NEXT_KEY = re.compile(rb"\n(?=\S)")
 
 
 def draft_message(draft: Draft, destination: Destination, config: str, changes: Changes) -> str:
@@ -41,7 +43,9 @@ def draft_message(draft: Draft, destination: Destination, config: str, changes: 
 
 def status_commit_message(files: Mapping[str, bytes]) -> str:
     """Return the message of a commit of the status branch: the totals of `summary.yaml`, nothing of the pass."""
-    summary: Mapping[str, Any] = parse(files[SUMMARY]).documents[0].data
+    # the totals come first, and what follows may be larger than anything that is read
+    totals = _NEXT_KEY.split(files[SUMMARY], maxsplit=1)[0]
+    summary: Mapping[str, Any] = parse(totals).documents[0].data
     return f"status: {totals_words(summary['totals'])}\n"
 
 

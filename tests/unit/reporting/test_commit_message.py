@@ -250,6 +250,15 @@ def test_a_status_commit_is_told_from_its_files_alone(totals: bytes, expected: s
     assert status_commit_message({"summary.yaml": b"totals: " + totals}) == expected
 
 
+def test_a_summary_that_is_too_large_to_be_read_has_totals_all_the_same() -> None:
+    totals = b"totals:\n  destinations: 1\n  packages: 3\n  drafted: 1\n  unchanged: 2\n  blocked: 0\n  held: 0\n"
+    findings = b"findings:\n- message: " + b"x" * 5_000_000 + b"\n"
+
+    both = [status_commit_message({"summary.yaml": text}) for text in (totals, totals + findings)]
+
+    assert both[0] == both[1]
+
+
 def test_a_state_commit_tells_its_destination_and_nothing_of_the_pass() -> None:
     assert state_message(destination("eu-1")) == "state(eu-1): what the reconciler remembers of its packages\n"
 
