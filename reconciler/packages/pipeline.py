@@ -33,6 +33,9 @@ from reconciler.packages.parsing import Unparsable
 from reconciler.packages.write_back import write_back
 from reconciler.snapshot.files import FileTree
 
+# of what a function says: characters of one result, and of all of them
+_LONGEST_TOLD = 4_000
+_MOST_TOLD = 200_000
 Stage = Literal["mutators", "validators"]
 FailureKind = Literal["invalid", "failed", "unavailable"]
 
@@ -197,11 +200,12 @@ class _Run:
         # D25: upstream takes an error result for a success when the function exits with 0
         failed = output.failed or (bool(refused) and self._profile == "safe")
         code = output.exit_code or int(failed)
-        step = Step(path, stage, spec.name, spec.image, spec.exec, code, output.results, output.error, output.log)
+        results = tuple(_told(output.results))
+        step = Step(path, stage, spec.name, spec.image, spec.exec, code, results, output.error, output.log)
         self.steps.append(step)
         if failed:
             said = refused or ([output.error] if output.error else [result.message for result in output.results])
-            reasons = "; ".join(said)
+            reasons = _cut("; ".join(said))
             raise _StopRenderError(RenderFailure("failed", path, spec.label, reasons))
 
     def _after(self, path: str, spec: FunctionSpec, given: Sequence[Item], output: Output) -> dict[int, Item]:
@@ -286,6 +290,22 @@ class _Run:
             spec = call.spec
             self.steps.append(Step(path, call.stage, spec.name, spec.image, spec.exec, 1, error=message))
         raise _StopRenderError(RenderFailure(kind, path, call.spec.label if call else "", message))
+
+
+def _told(results: Sequence[Result]) -> Iterator[Result]:
+    """Yield the results that are told: every file that names them has to be read again."""
+    left = _MOST_TOLD
+    for number, result in enumerate(results):
+        short = result if len(str(result.as_data())) <= _LONGEST_TOLD else Result(_cut(result.message), result.severity)
+        left -= len(str(short.as_data()))
+        if left < 0:
+            yield Result(f"and {len(results) - number} more results")
+            return
+        yield short
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_TOLD else f"{text[:_LONGEST_TOLD]}…"
 
 
 def _item(number: int, resource: PackageResource) -> Item:

@@ -191,6 +191,32 @@ def test_json_stays_json() -> None:
     assert after["same.json"] == same
 
 
+@pytest.mark.parametrize(
+    ("said", "count", "last"),
+    [
+        pytest.param('[{"message": "x" * 5000}]', 1, "x" * 4000 + "…", id="long"),
+        pytest.param('[{"message": "m", "tags": {"a": "x" * 5000}}]', 1, "m", id="long-beside-its-message"),
+        pytest.param('[{"message": "x" * 1900}] * 1000', 104, "and 897 more results", id="many"),
+    ],
+)
+def test_of_what_a_function_says_some_is_told(said: str, count: int, last: str) -> None:
+    source = f'ctx.resource_list["results"] = {said}'
+
+    result = render(tree({"Kptfile": kptfile(script(source)), "a.yaml": SERVICE.format(name="a")}))
+
+    assert result.failure is None
+    assert (len(result.steps[0].results), result.steps[0].results[-1].message) == (count, last)
+
+
+def test_a_failure_is_told_in_a_few_words() -> None:
+    source = 'ctx.resource_list["results"] = [{"message": "x" * 9000, "severity": "error"}]'
+
+    result = render(tree({"Kptfile": kptfile(script(source)), "a.yaml": SERVICE.format(name="a")}))
+
+    assert result.failure is not None
+    assert len(result.failure.message) < 5_000
+
+
 def generator(path: str) -> dict[str, Any]:
     metadata = {"name": "n", "annotations": {"internal.config.kubernetes.io/path": path}}
     return script(
