@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import click
 
@@ -11,6 +12,7 @@ from reconciler.cli.exits import DIFFERENCES
 from reconciler.cli.shared import (
     cache_option,
     config_argument,
+    config_of,
     diff_lines_option,
     fleet_option,
     progress,
@@ -18,6 +20,7 @@ from reconciler.cli.shared import (
     set_up_logs,
     settings_option,
 )
+from reconciler.daemon.desk import unread
 from reconciler.daemon.reconcile import Report, reconcile
 from reconciler.daemon.wakeups import Wakeups, watching
 from reconciler.gitio.errors import GitError
@@ -28,7 +31,7 @@ from reconciler.wiring import Parts, build_keep, build_parts
 
 
 @click.command("plan")
-@config_argument(required=True)
+@config_argument
 @fleet_option
 @settings_option
 @cache_option
@@ -36,7 +39,7 @@ from reconciler.wiring import Parts, build_keep, build_parts
 @diff_lines_option
 @click.option("--watch", is_flag=True, help="Plan again whenever a file of a local CONFIG changes.")
 def command(
-    config: str,
+    config: str | None,
     fleet: str | None,
     settings_file: str | None,
     cache: str | None,
@@ -48,28 +51,30 @@ def command(
     with told_plainly():
         settings = read_settings(settings_file, config=config, fleet=fleet, cache=cache)
         set_up_logs(settings, service=False)
-        parts = build_parts(settings, config, missing_is_empty=True)
+        parts = build_parts(settings, config_of(settings), missing_is_empty=True)
         if watch:
-            return _watch(parts, settings, config, output, diff_lines)
-        report = _plan(settings, config)
+            return _watch(parts, settings, output, diff_lines)
+        report = _plan(settings)
     click.echo(_told(report, output, diff_lines))
     return _status(report)
 
 
-def _plan(settings: Settings, config: str) -> Report:
+def _plan(settings: Settings) -> Report:
     with progress() as show:
-        parts = build_parts(settings, config, missing_is_empty=True, progress=show)
+        parts = build_parts(settings, config_of(settings), missing_is_empty=True, progress=show)
         with parts.remotes as remotes:
-            return reconcile(parts.source, remotes, parts.tools, build_keep())
+            report = reconcile(parts.source, remotes, parts.tools, build_keep())
+            found = (*report.plan.findings, *unread(report.plan, remotes))
+            return replace(report, plan=replace(report.plan, findings=found))
 
 
-def _watch(parts: Parts, settings: Settings, config: str, output: str, diff_lines: int) -> int:
+def _watch(parts: Parts, settings: Settings, output: str, diff_lines: int) -> int:
     if not parts.folders:
         raise click.UsageError("--watch needs a CONFIG on this machine; there is nothing to watch at a URL")
     wakeups, last = Wakeups(), ""
     with watching(parts.folders, wakeups):
         while True:
-            told = _try(settings, config, output, diff_lines)
+            told = _try(settings, output, diff_lines)
             if told != last:
                 click.echo(told + "\n")
             last = told
@@ -77,9 +82,9 @@ def _watch(parts: Parts, settings: Settings, config: str, output: str, diff_line
             wakeups.wait(settings.poll_seconds)
 
 
-def _try(settings: Settings, config: str, output: str, diff_lines: int) -> str:
+def _try(settings: Settings, output: str, diff_lines: int) -> str:
     try:
-        return _told(_plan(settings, config), output, diff_lines)
+        return _told(_plan(settings), output, diff_lines)
     except GitError as error:
         return f"reconciler: {error.told}"
 

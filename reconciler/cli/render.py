@@ -8,7 +8,15 @@ import click
 
 from reconciler.cli.ends import status_of, told_plainly
 from reconciler.cli.exits import CannotRunError
-from reconciler.cli.shared import cache_option, config_argument, progress, read_settings, set_up_logs, settings_option
+from reconciler.cli.shared import (
+    cache_option,
+    config_argument,
+    config_of,
+    progress,
+    read_settings,
+    set_up_logs,
+    settings_option,
+)
 from reconciler.daemon.publishers import output_fault
 from reconciler.daemon.reconcile import reconcile
 from reconciler.reporting.findings import finding_lines
@@ -16,21 +24,21 @@ from reconciler.wiring import build_folder, build_parts
 
 
 @click.command("render")
-@config_argument(required=True)
+@config_argument
 @click.option(
     "--output", "-O", "out", metavar="DIR", required=True, type=click.Path(path_type=Path), help="Absent or empty."
 )
 @click.option("--force", is_flag=True, help="Replace what is in the output folder.")
 @settings_option
 @cache_option
-def command(config: str, out: Path, force: bool, settings_file: str | None, cache: str | None) -> int:
+def command(config: str | None, out: Path, force: bool, settings_file: str | None, cache: str | None) -> int:
     """Write DIR/<repository>/… as each draft branch would hold it, and DIR/status/… as the status branch would."""
     with told_plainly(), progress() as show:
-        settings = read_settings(settings_file, cache=cache)
+        settings = read_settings(settings_file, config=config, cache=cache)
         set_up_logs(settings, service=False)
-        if why := output_fault(out, Path(config), force):
+        if why := output_fault(out, Path(config_of(settings)), force):
             raise CannotRunError(why)
-        parts = build_parts(settings, config, missing_is_empty=True, progress=show)
+        parts = build_parts(settings, config_of(settings), missing_is_empty=True, progress=show)
         with parts.remotes as remotes:
             report = reconcile(parts.source, remotes, parts.tools, build_folder(settings, out))
     for line in finding_lines(report.plan.all_findings()):

@@ -23,7 +23,7 @@ from reconciler.wiring import NoStatusPlaceError, build_parts, build_push
 
 
 @click.command("run")
-@config_argument(required=False)
+@config_argument
 @fleet_option
 @settings_option
 @cache_option

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 _SECONDS_WITHOUT_BARS = 1.0
-Command = TypeVar("Command", bound=Callable[..., Any])
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
+# a Git URL, a bare repository or a plain folder; without it config.url counts
+config_argument = click.argument("config", metavar="[CONFIG]", required=False)
 settings_option = click.option(
     "--settings", "settings_file", metavar="FILE", help="Settings; default: ./reconciler.yaml."
 )
@@ -37,11 +38,6 @@ diff_lines_option = click.option(
     show_default=True,
     help="The most lines of one file's diff; 0 leaves diffs out.",
 )
-
-
-def config_argument(required: bool) -> Callable[[Command], Command]:
-    """Return the argument CONFIG: a Git URL, a bare repository or a plain folder."""
-    return click.argument("config", metavar="CONFIG" if required else "[CONFIG]", required=required)
 
 
 def read_settings(

@@ -24,7 +24,7 @@ from reconciler.wiring import build_memory, build_parts, build_push
 
 
 @click.command("sync")
-@config_argument(required=False)
+@config_argument
 @fleet_option
 @settings_option
 @cache_option
@@ -51,11 +51,13 @@ def _data(told: Told) -> dict[str, object]:
         "counts": told.counts,
         "drafts": told.drafts,
         "findings": findings_data(told.findings),
+        **({"statusNotWritten": told.unwritten} if told.unwritten else {}),
     }
 
 
 def _text(told: Told) -> str:
     lines = finding_lines(told.findings)
+    lines += [f"the status was not written: {told.unwritten}"] if told.unwritten else []
     lines += [
         f"draft    {branch} is at {head[:12]}" for heads in told.drafts.values() for branch, head in heads.items()
     ]

@@ -8,7 +8,7 @@ import click
 
 from reconciler import __version__
 from reconciler.cli.ends import status_of, told_plainly
-from reconciler.cli.shared import cache_option, config_argument, read_settings, set_up_logs, settings_option
+from reconciler.cli.shared import cache_option, config_argument, config_of, read_settings, set_up_logs, settings_option
 from reconciler.daemon.codes import ALL_CODES
 from reconciler.daemon.reconcile import validate
 from reconciler.reporting.findings import finding_lines, findings_data, sarif
@@ -16,16 +16,16 @@ from reconciler.wiring import build_parts
 
 
 @click.command("validate")
-@config_argument(required=True)
+@config_argument
 @settings_option
 @cache_option
 @click.option("-o", "--output", type=click.Choice(["text", "json", "sarif"]), default="text", help="How to tell them.")
-def command(config: str, settings_file: str | None, cache: str | None, output: str) -> int:
+def command(config: str | None, settings_file: str | None, cache: str | None, output: str) -> int:
     """List what is wrong, or worth knowing, in CONFIG: with file, line, field, value and what is allowed."""
     with told_plainly():
-        settings = read_settings(settings_file, cache=cache)
+        settings = read_settings(settings_file, config=config, cache=cache)
         set_up_logs(settings, service=False)
-        parts = build_parts(settings, config)
+        parts = build_parts(settings, config_of(settings))
         with parts.remotes as remotes:
             findings = validate(parts.source, remotes, parts.tools)
     if output == "sarif":

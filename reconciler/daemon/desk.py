@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 
 from reconciler.daemon.codes import REPOSITORY_UNREACHABLE
@@ -12,21 +13,24 @@ from reconciler.daemon.remotes import DestinationObjects, Remote, Remotes
 from reconciler.daemon.states import read_state
 from reconciler.daemon.tools import Tools
 from reconciler.gitio.errors import GitError, ObjectMissingError, TooLargeError
-from reconciler.krm.findings import Finding
+from reconciler.krm.findings import Finding, softened
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.claims import Claims
 from reconciler.planning.destination import Destination, conflicts, draft_branch
-from reconciler.planning.fleet import DestinationPlan
+from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.ingredients import TooLargeToReadError
 from reconciler.planning.outcome import Rendered
 from reconciler.planning.plan import Workshop, new_state, plan_destination
 from reconciler.planning.source import Ingredients
 from reconciler.planning.standing import Heads
 from reconciler.planning.state import DestinationState
+from reconciler.planning.tags import missing_tags
 from reconciler.rules.variant import RoomResult, Upstream, Variant
 from reconciler.snapshot.catalog import Catalog
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
+
+_UNREAD = "; this plan goes by what was last read of it, and a sync would leave it alone"
 
 
 class Desk:
@@ -42,6 +46,7 @@ class Desk:
         self._room = room
         self._writer = tools.writer(snapshot.id)
         self._render = tools.render(catalog)
+        self._tagging = tools.tagging(catalog)
         self._roots: dict[str, CommitId] = {}
         self._by_place: dict[tuple[str, str], list[Variant]] = {}
         for variant in room.variants:
@@ -95,7 +100,9 @@ class Desk:
             self._catalog, _Sources(self, remote), self._counted, self._writer,
             self._tools.draft_template, self.snapshot.seconds,
         )  # fmt: skip
-        return plan_destination(destination, claims, state, heads, DestinationObjects(remote, destination), shop)
+        plan = plan_destination(destination, claims, state, heads, DestinationObjects(remote, destination), shop)
+        # what must be left alone gets no tags either
+        return plan if plan.findings else replace(plan, tags=missing_tags(destination, plan.after, self._tagging))
 
     @cached_property
     def _conflicts(self) -> Mapping[ObjectKey, Finding]:
@@ -156,9 +163,17 @@ class Desk:
         return self._tools.functions.identity(name)
 
 
-def _trouble(destination: Destination, error: GitError | None) -> Finding:
+def _trouble(destination: Destination, error: GitError | None, more: str = "") -> Finding:
     why = error.told if error else "it was not fetched"
-    return REPOSITORY_UNREACHABLE.finding(f"Repository {destination.name}: {why}", destination.where)
+    return REPOSITORY_UNREACHABLE.finding(f"Repository {destination.name}: {why}{more}", destination.where)
+
+
+def unread(plan: FleetPlan, remotes: Remotes) -> tuple[Finding, ...]:
+    """Return a warning for each destination that was planned for although it could not be read (design 7, `plan`)."""
+    blind = [
+        one.destination for one in plan.destinations if one.destination.url in remotes.failures and not one.findings
+    ]
+    return tuple(softened(_trouble(one, remotes.failures[one.url], _UNREAD)) for one in blind)
 
 
 def _left_alone(destination: Destination, finding: Finding) -> DestinationPlan:

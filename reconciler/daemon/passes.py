@@ -16,13 +16,17 @@ from reconciler.krm.findings import Finding
 
 @dataclass(frozen=True)
 class Told:
-    """What a pass is told as: `drafts` are the heads of the draft branches that moved, by destination."""
+    """What a pass is told as: `drafts` are the heads of the draft branches that moved, by destination.
+
+    `unwritten` is why the status was not written, "" when it was.
+    """
 
     config: str
     counts: Mapping[str, int]
     findings: tuple[Finding, ...] = ()
     drafts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     clean: bool = True
+    unwritten: str = ""
     skipped: bool = False
 
 
@@ -56,12 +60,12 @@ class Passes:
                 self.told = Told(found.config, found.counts, found.findings, skipped=True)
                 return True
             report = decide_and_publish(found, remotes, self._tools, self._publisher)
-            settled = report.settled and self._publisher.done
+            settled = report.settled and not self._publisher.unwritten
             remotes.maintain()
             self._due = report.due
             is_last_word = settled and not report.waits
             self._memory.keep(self._settled(found, report) if is_last_word else None)
-        self.told = _told(report, done=self._publisher.done)
+        self.told = _told(report, self._publisher.unwritten)
         return settled
 
     def _settled(self, found: Gathered, report: Report) -> Settled:
@@ -74,10 +78,10 @@ class Passes:
         )  # fmt: skip
 
 
-def _told(report: Report, *, done: bool) -> Told:
+def _told(report: Report, unwritten: str) -> Told:
     drafts = {name: dict(one.heads) for name, one in sorted(report.written.items()) if one.heads}
     findings = report.plan.all_findings()
-    return Told(report.plan.config, tally(report), findings, drafts, clean=report.clean and done)
+    return Told(report.plan.config, tally(report), findings, drafts, report.clean and not unwritten, unwritten)
 
 
 def log_pass(told: Told) -> None:

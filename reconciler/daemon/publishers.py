@@ -44,9 +44,9 @@ class Push:
         self.status_outcome: Outcome = Done()
 
     @property
-    def done(self) -> bool:
-        """Whether the status of the last pass was written."""
-        return isinstance(self.status_outcome, Done)
+    def unwritten(self) -> str:
+        """Why the status of the last pass was not written; "" when it was."""
+        return "" if isinstance(self.status_outcome, Done) else describe(self.status_outcome)
 
     def publish(self, remote: Remote, written: Sequence[Written]) -> Mapping[str, Outcome]:
         """Push one remote's destinations; each draft that got there is an event.
@@ -78,8 +78,8 @@ class Push:
             if not isinstance(self.status_outcome, Lost):
                 break
             remotes.fetch((), (self._status_url,))
-        if not isinstance(self.status_outcome, Done):
-            log.error("status_not_written", why=describe(self.status_outcome))
+        if self.unwritten:
+            log.error("status_not_written", why=self.unwritten)
 
     def _write_status(self, plan: FleetPlan, remote: Remote) -> Outcome:
         head = remote.refs.get(self._status_ref)
@@ -114,7 +114,7 @@ def _tell(one: Written, outcome: Outcome) -> None:
 class Keep:
     """Pushes nothing: the commits stay in the mirrors, unreachable, and the plan is there to be shown."""
 
-    done = True
+    unwritten = ""
 
     def publish(self, remote: Remote, written: Sequence[Written]) -> Mapping[str, Outcome]:
         """Return what a push would come to if nobody else writes."""
@@ -134,7 +134,7 @@ class Folder:
     What stands in the folder goes when the first file is written, not before: a pass that cannot run removes nothing.
     """
 
-    done = True
+    unwritten = ""
 
     def __init__(self, out: Path, status_files: StatusFiles) -> None:
         self._out = out

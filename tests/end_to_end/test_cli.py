@@ -115,6 +115,35 @@ def test_a_plan_without_differences_ends_with_0(world: Path) -> None:
     assert plan(world).returncode == 0
 
 
+def test_the_config_may_be_named_by_the_settings(world: Path) -> None:
+    (world / "reconciler.yaml").write_text("config: {url: config}\nfleet: {url: fleet.git}\n")
+
+    ends = {command: run(world, command).returncode for command in ("plan", "validate", "sync")}
+
+    assert ends == {"plan": 0, "validate": 0, "sync": 0}
+    assert run(world, "render", "--output", "out").returncode == 0
+
+
+def test_a_plan_says_which_destination_it_could_not_read(world: Path) -> None:
+    change(world, "repositories.yaml", "git: {repo: ./fleet.git}", "git: {repo: ./new.git}")
+
+    done = plan(world, "-o", "json")
+
+    told = json.loads(done.stdout)
+    assert (done.returncode, len(told["drafts"])) == (2, 5), done.stderr
+    assert {(one["code"], one["severity"]) for one in told["findings"]} == {("RepositoryUnreachable", "warning")}
+    assert all("a sync would leave it alone" in one["message"] for one in told["findings"])
+
+
+def test_a_status_that_is_not_written_is_told(world: Path) -> None:
+    told = run(world, "sync", "config", "--fleet", "nowhere.git", "-o", "json")
+    said = run(world, "sync", "config", "--fleet", "nowhere.git")
+
+    assert (told.returncode, said.returncode) == (1, 1)
+    assert "nowhere.git" in json.loads(told.stdout)["statusNotWritten"]
+    assert "the status was not written" in said.stdout
+
+
 def test_a_broken_file_is_named_and_spoils_only_itself(world: Path) -> None:
     (world / "config" / "broken.yaml").write_text("kind: PackageVariant\nmetadata: [\n")
     change(world, "regions.yaml", "auth.eu-west", "login.eu-west")
@@ -195,7 +224,8 @@ def test_a_demo_that_has_nowhere_to_stand(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        pytest.param(["plan"], "Missing argument 'CONFIG'", id="usage"),
+        pytest.param(["plan"], "CONFIG is missing", id="no-config-named"),
+        pytest.param(["plan", "--watched"], "No such option", id="usage"),
         pytest.param(["plan", "nowhere"], "nowhere must be a repository or a folder", id="no-config"),
         pytest.param(["sync", "config"], "a place for status is missing", id="no-place-for-status"),
         pytest.param(["sync", "config", "--settings", "s.yaml"], "s.yaml:2: git.timeout", id="bad-settings"),

@@ -155,8 +155,8 @@ class _Interrupted:
         self.propose, self.finish = push.propose, push.finish
 
     @property
-    def done(self) -> bool:
-        return self._push.done
+    def unwritten(self) -> str:
+        return self._push.unwritten
 
     def publish(self, remote: Remote, written: Sequence[Written]) -> Mapping[str, PushOutcome]:
         while self._pending:
