@@ -81,12 +81,12 @@ def _made_up_name(function: Data) -> str:
 
 
 def _with_functions(side: Data, change: Callable[[Data], Data]) -> Data:
-    """Return the parts with every function changed."""
+    """Return the parts with every function changed; a list without any is not written."""
     if "pipeline" not in side:
         return side
     pipeline = side["pipeline"]
-    lists = {name: [change(function) for function in pipeline[name]] for name in _LISTS if name in pipeline}
-    return {**side, "pipeline": {**pipeline, **lists}}
+    lists = {name: [change(function) for function in pipeline[name]] for name in _LISTS if pipeline.get(name)}
+    return {**side, "pipeline": {**{key: value for key, value in pipeline.items() if key not in _LISTS}, **lists}}
 
 
 def _named(function: Data) -> Data:

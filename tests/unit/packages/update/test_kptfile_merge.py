@@ -450,6 +450,13 @@ def test_compat_fails_where_only_one_side_has_names() -> None:
         merge_kptfile(pipeline(A), pipeline(A + B), pipeline(OF_A_VARIANT), compat_options())
 
 
+@pytest.mark.parametrize("local", ["", "pipeline: {}\n"])
+def test_compat_writes_no_empty_list(local: str) -> None:
+    result, _ = merge_kptfile(pipeline(A), pipeline(A), kptfile(local), compat_options())
+
+    assert result.data["pipeline"] == {}
+
+
 def test_compat_drops_what_structs_do_not_write() -> None:
     body = "info: {site: '', emails: []}\npipeline:\n  mutators: [{image: a, configMap: {x: , n: 1}, selectors: []}]\n"
     result, _ = merge_kptfile(kptfile(body), kptfile(body), kptfile(body), compat_options())
