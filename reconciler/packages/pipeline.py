@@ -225,7 +225,11 @@ class _Run:
             index = item.index if item.index >= 0 else last.get(item.file, -1) + 1
             last[item.file] = max(last.get(item.file, -1), index)
             remaining[number] = replace(item, id=number, index=index)
-        fault = self._places_fault(remaining.values()) or _krm_fault(returned, "output")
+        fault = (
+            self._places_fault(remaining.values())
+            or _krm_fault(returned, "output")
+            or self._loss_fault(remaining.values())
+        )
         if fault:
             # the function itself said it went well
             self.steps[-1] = replace(self.steps[-1], exit_code=1, error=fault)
@@ -252,6 +256,11 @@ class _Run:
                 return fault
             seen.add((item.file, item.index))
         return ""
+
+    def _loss_fault(self, items: Iterable[Item]) -> str:
+        # without one a package is none, and nothing could be updated or rendered again
+        is_lost = self._profile == "safe" and all(item.file != KPTFILE for item in items)
+        return "function must leave the package its Kptfile" if is_lost else ""
 
     def _place_fault(self, item: Item) -> str:
         parts = normpath(item.path).split("/")

@@ -249,6 +249,7 @@ def generator(path: str) -> dict[str, Any]:
         pytest.param(generator("readme.md"), "failed", "must not take the place", id="path-of-another-file"),
         pytest.param(generator("sub"), "failed", "must not take the place", id="path-of-a-folder"),
         pytest.param(generator("two.yaml/x.yaml"), "failed", "must not take the place", id="path-below-a-file"),
+        pytest.param(script('ctx.resource_list["items"] = []'), "failed", "its Kptfile", id="without-the-kptfile"),
         pytest.param(generator("Kptfile"), "failed", "must not stand in the Kptfile", id="path-of-the-kptfile"),
         pytest.param(generator("new/Kptfile"), "failed", "must not stand in the Kptfile", id="path-of-a-new-kptfile"),
         pytest.param(
