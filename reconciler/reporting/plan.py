@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -15,6 +14,7 @@ from reconciler.reporting.diffs import MAX_LINES, file_diffs
 from reconciler.reporting.fields import ABSENT, FieldChange
 from reconciler.reporting.findings import finding_lines, findings_data
 from reconciler.reporting.kptfile_changes import KptfileChange
+from reconciler.reporting.markdown import code, folded
 from reconciler.reporting.object_changes import ObjectChange
 from reconciler.reporting.proposal import edit_lines, proposal_data, proposal_diffs, proposal_title
 from reconciler.reporting.review import Review, ReviewedDraft, Trouble, review
@@ -83,9 +83,9 @@ def _proposal_text(proposal: Proposal, max_diff_lines: int) -> str:
 def _proposal_markdown(proposal: Proposal, max_diff_lines: int) -> str:
     if proposal.layout == "keep":
         return ""
-    items = [f"- {_code(line)}" for line in edit_lines(proposal)]
+    items = [f"- {code(line)}" for line in edit_lines(proposal)]
     return "\n".join(
-        [f"## {_code(proposal_title(proposal))}", "", *items, *_folded(proposal_diffs(proposal, max_diff_lines))]
+        [f"## {code(proposal_title(proposal))}", "", *items, *folded(proposal_diffs(proposal, max_diff_lines))]
     )
 
 
@@ -129,30 +129,13 @@ def _diffs(one: ReviewedDraft, max_lines: int) -> Iterator[tuple[str, str]]:
 
 
 def _list(title: str, lines: Iterable[str]) -> str:
-    items = [f"- {_code(line)}" for line in lines]
+    items = [f"- {code(line)}" for line in lines]
     return "\n".join((f"## {title}", "", *items)) if items else ""
 
 
 def _group_markdown(group: Group, max_diff_lines: int) -> str:
-    items = [f"- {_code(line)}" for line in _lines(group)]
-    return "\n".join([f"## {_code(_title(group[0]))}", "", *items, *_folded(_diffs(group[0], max_diff_lines))])
-
-
-def _folded(diffs: Iterable[tuple[str, str]]) -> list[str]:
-    text = "".join(diff for _, diff in diffs)
-    return ["", "<details><summary>Diff</summary>", "", _fenced(text), "", "</details>"] if text else []
-
-
-def _code(text: str) -> str:
-    """Return a code span that the text cannot end (CommonMark 6.1)."""
-    ticks = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
-    pad = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{ticks}{pad}{text}{pad}{ticks}"
-
-
-def _fenced(diffs: str) -> str:
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", diffs)), default=0))
-    return f"{fence}diff\n{diffs}{fence}"
+    items = [f"- {code(line)}" for line in _lines(group)]
+    return "\n".join([f"## {code(_title(group[0]))}", "", *items, *folded(_diffs(group[0], max_diff_lines))])
 
 
 def _draft_data(one: ReviewedDraft, group: int) -> dict[str, Any]:
