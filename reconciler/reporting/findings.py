@@ -92,7 +92,8 @@ def _rule(code: Code) -> dict[str, Any]:
 
 def _line(finding: Finding) -> str:
     place = place_words(finding_data(finding))
-    told = f"{finding.severity.value} {finding.code}: {finding.message}"
+    # what could not be parsed names its place itself, for where only messages are shown
+    told = f"{finding.severity.value} {finding.code}: {finding.message.removeprefix(f'{place}: ')}"
     return one_line(f"{place}: {told}" if place else told)
 
 

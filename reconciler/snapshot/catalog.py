@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +15,7 @@ from reconciler.krm.findings import Finding, Where, by_name
 from reconciler.krm.identity import ObjectKey, split_api_version
 from reconciler.krm.ignores import read_ignores
 from reconciler.krm.yaml import DEFAULT_LIMITS, Document, Path, YamlError, YamlLimits, parse
-from reconciler.snapshot.codes import DUPLICATE_OBJECT, FILE_UNREADABLE, NAME_MISSING
+from reconciler.snapshot.codes import DUPLICATE_OBJECT, FILE_UNREADABLE, KIND_UNKNOWN, NAME_MISSING
 from reconciler.snapshot.files import File, FileTree
 from reconciler.snapshot.objects import BlobId
 
@@ -22,6 +23,10 @@ _YAML = by_name(yaml_codes.CODES)
 LOCAL_CONFIG = "config.kubernetes.io/local-config"
 PORCH_GROUP = "config.porch.kpt.dev"
 DEFAULT_NAMESPACE = "default"
+_PORCH_KINDS = ("Repository", "PackageVariant", "PackageVariantSet")
+# of Porch's own, which nobody reads here
+_OTHER_KINDS = ("PackageRev", "PackageRevision", "PackageRevisionSet", "Function")
+_ALIKE = 0.85
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +91,11 @@ class Catalog:
     findings: tuple[Finding, ...] = ()
     duplicates: frozenset[ObjectKey] = frozenset()
     _by_kind: Mapping[tuple[str, str], tuple[ConfigObject, ...]] = field(default_factory=dict)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every object of it is known by name: only then is one that is not there gone (design 10.5)."""
+        return not self.unreadable and not any(one.code == NAME_MISSING.name for one in self.findings)
 
     def of_kind(self, group: str, kind: str) -> tuple[ConfigObject, ...]:
         """Return the objects of one kind, sorted by namespace and name."""
@@ -153,6 +163,9 @@ def read_catalog(
             elif read is not None:
                 found.setdefault(read.key, []).append(read)
     twice = {key: same for key, same in found.items() if len(same) > 1}
+    findings += [
+        _misspelt(same[0]) for key, same in found.items() if key.group == PORCH_GROUP and _is_misspelt(key.kind)
+    ]
     findings += [_duplicate(one, same) for same in twice.values() for one in same]
     objects = {key: found[key][0] for key in sorted(found) if key not in twice}
     return Catalog(objects, tuple(unreadable), tuple(findings), frozenset(twice), _group(objects))
@@ -219,7 +232,22 @@ def _read_object(path: str, document: Document) -> ConfigObject | Finding | None
 def _nameless(path: str, document: Document, data: Mapping[str, Any]) -> Finding:
     where = Where(path, document.line_of(("metadata", "name")), data["kind"], "/metadata/name")
     written = (data.get("metadata") or {}).get("name") if isinstance(data.get("metadata"), dict) else None
-    return NAME_MISSING.finding(f"metadata.name must be a non-empty string, not {written!r}", where)
+    what = "it is missing" if written is None else f"not {written!r}"
+    return NAME_MISSING.finding(f"metadata.name must be a non-empty string, {what}", where)
+
+
+def _is_misspelt(kind: str) -> bool:
+    return kind not in (*_PORCH_KINDS, *_OTHER_KINDS) and bool(_meant(kind))
+
+
+def _meant(kind: str) -> list[str]:
+    return get_close_matches(kind, _PORCH_KINDS, 1, _ALIKE)
+
+
+def _misspelt(one: ConfigObject) -> Finding:
+    (meant,) = _meant(one.key.kind)
+    message = f'kind "{one.key.kind}" of {PORCH_GROUP} is not read; did you mean "{meant}"?'
+    return KIND_UNKNOWN.finding(message, one.where_at(("kind",)))
 
 
 def _is_local_config(metadata: Mapping[str, Any]) -> bool:

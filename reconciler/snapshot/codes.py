@@ -17,5 +17,11 @@ CODES = (
         Scope.FILE,
         "A file of the config cannot be read at all; meanwhile nothing anywhere is taken for deleted.",
     ),
+    KIND_UNKNOWN := Code(
+        "KindUnknown",
+        Severity.WARNING,
+        Scope.OBJECT,
+        "An object has a kind that nobody reads, and that is almost one that is read.",
+    ),
     NAME_MISSING := Code("NameMissing", Severity.ERROR, Scope.OBJECT, "An object has no name."),
 )

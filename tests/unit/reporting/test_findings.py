@@ -33,6 +33,11 @@ NAMED = Finding("RenderFailed", "berlin/gateway: no", Where("", 0, OWNER, "", "b
         pytest.param(
             [BAD], ["a.yaml:3: error NameMissing: metadata.name must be a non-empty string"], id="file-and-line"
         ),
+        pytest.param(
+            [Finding("YamlSyntax", "a.yaml:3: no YAML", Where("a.yaml", 3))],
+            ["a.yaml:3: error YamlSyntax: no YAML"],
+            id="a-place-is-told-once",
+        ),
         pytest.param([FAR], ["ü b/c.yaml: info NotPortable: only here"], id="a-file-without-a-line"),
         pytest.param([LOST], ["Plugin/x/y: error NoDestination: nowhere to go"], id="an-object-without-a-file"),
         pytest.param([BARE], ["error Odd: two⏎lines"], id="no-place-at-all-and-one-line-for-each"),

@@ -158,10 +158,10 @@ def test_who_is_somebody_else(one: str, other: str) -> None:
 @pytest.mark.parametrize(
     ("metadata", "line", "written"),
     [
-        pytest.param("{labels: {}}", 3, "None", id="no-name"),
-        pytest.param("{name: ''}", 3, "''", id="an-empty-one"),
-        pytest.param("\n  name: 5", 4, "5", id="a-number"),
-        pytest.param("[a]", 3, "None", id="no-mapping"),
+        pytest.param("{labels: {}}", 3, "it is missing", id="no-name"),
+        pytest.param("{name: ''}", 3, "not ''", id="an-empty-one"),
+        pytest.param("\n  name: 5", 4, "not 5", id="a-number"),
+        pytest.param("[a]", 3, "it is missing", id="no-mapping"),
     ],
 )
 def test_an_object_of_ours_needs_a_name(metadata: str, line: int, written: str) -> None:
@@ -170,9 +170,27 @@ def test_an_object_of_ours_needs_a_name(metadata: str, line: int, written: str) 
 
     assert found.objects == {}
     assert (finding.code, finding.message) == (
-        "NameMissing", f"metadata.name must be a non-empty string, not {written}"
+        "NameMissing", f"metadata.name must be a non-empty string, {written}"
     )  # fmt: skip
     assert (finding.where.file, finding.where.line) == ("a.yaml", line)
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "meant"),
+    [
+        pytest.param("config.porch.kpt.dev/v1alpha1", "PackageVarient", "PackageVariant", id="a-slip"),
+        pytest.param("config.porch.kpt.dev/v1alpha2", "packageVariantSet", "PackageVariantSet", id="another-case"),
+        pytest.param("config.porch.kpt.dev/v1alpha1", "Repositories", "", id="too-far-from-any"),
+        pytest.param("config.porch.kpt.dev/v1alpha1", "PackageRevision", "", id="a-kind-of-porch"),
+        pytest.param("example.org/v1", "PackageVarient", "", id="another-group"),
+    ],
+)
+def test_a_kind_that_is_almost_ours_is_told(api_version: str, kind: str, meant: str) -> None:
+    document = f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: a}}\n"
+    found = read({"a.yaml": document}).findings
+
+    assert [(one.code, one.where.line) for one in found] == ([("KindUnknown", 2)] if meant else [])
+    assert all(one.message.endswith(f'did you mean "{meant}"?') for one in found)
 
 
 def test_a_broken_file_spoils_itself_only() -> None:
