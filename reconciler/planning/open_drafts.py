@@ -1,0 +1,262 @@
+"""Open drafts: what lies on each draft branch of a destination, and what keeps it from being published (porch 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from reconciler.krm.conditions import Condition
+from reconciler.krm.yaml import YamlError, parse
+from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
+from reconciler.planning.codes import MERGE_CONFLICT
+from reconciler.planning.destination import Destination
+from reconciler.planning.ground import Ground, Objects
+from reconciler.planning.state import DraftBranch, PackageRecord
+from reconciler.snapshot.objects import BlobId, CommitId, ObjectId, TreeId
+
+Lifecycle = Literal["Draft", "Proposed", "Stale"]
+_NAMED_PATHS = 3
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A file that a draft has changed and the cluster branch does not have yet; without an `id` it is gone.
+
+    `fits` is False when the cluster branch has changed it as well.
+    """
+
+    path: str
+    id: ObjectId | None
+    mode: str
+    fits: bool
+
+
+class Contents(Objects, Protocol):
+    """A destination's objects with the bytes of files, and what a draft offers file by file."""
+
+    def blob(self, blob: BlobId) -> bytes:
+        """Return a file's bytes."""
+        ...
+
+    def offered(self, head: CommitId, base: CommitId, branch: CommitId) -> tuple[Offered, ...]:
+        """Return each file that `head` has changed since `base` and that `branch` does not have so."""
+        ...
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a draft may not be proposed or published: a word for tools, a sentence for people."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
+class DraftedPackage:
+    """A package on a draft: its trees on both branches, and what its status file says, {} where it cannot be read.
+
+    `unmet` are gates, which hold up deployment repositories alone; `faults` hold up every one. `edited`: people
+    changed what was rendered.
+    """
+
+    package: str
+    record: PackageRecord
+    published: TreeId | None
+    drafted: TreeId | None
+    status: Mapping[str, Any]
+    conditions: tuple[Condition, ...] = ()
+    unmet: tuple[Reason, ...] = ()
+    faults: tuple[Reason, ...] = ()
+    edited: bool = False
+
+    @property
+    def removed(self) -> bool:
+        """Whether the draft takes a published package away."""
+        return self.drafted is None
+
+
+@dataclass(frozen=True)
+class OpenDraft:
+    """A draft branch as it stands: `base` is the commit of the cluster branch it starts at, `published` its head now.
+
+    `proposed` is where its proposal points to, `paths` everything it offers, packages or not.
+    """
+
+    destination: Destination
+    branch: str
+    head: CommitId
+    base: CommitId
+    published: CommitId
+    proposed: CommitId | None
+    edited: bool
+    packages: tuple[DraftedPackage, ...]
+    paths: tuple[Offered, ...]
+
+    @property
+    def lifecycle(self) -> Lifecycle:
+        """Draft; Proposed as it stands; or Stale: proposed once, and moved since, so that it is a draft again."""
+        if self.proposed is None:
+            return "Draft"
+        return "Proposed" if self.proposed == self.head else "Stale"
+
+    @property
+    def is_removal(self) -> bool:
+        """Whether all that it does to packages is to take published ones away."""
+        return bool(self.packages) and all(one.removed for one in self.packages)
+
+    def chosen(self, packages: Collection[str]) -> tuple[DraftedPackage, ...]:
+        """Return the named packages, or all without names."""
+        return tuple(one for one in self.packages if not packages or one.package in packages)
+
+    def paths_of(self, packages: Collection[str]) -> tuple[Offered, ...]:
+        """Return what the draft offers of these packages and their status files, or everything without names."""
+        return tuple(one for one in self.paths if not packages or self._is_in(one.path, packages))
+
+    def others(self, packages: Collection[str]) -> tuple[Offered, ...]:
+        """Return what the draft offers besides these packages; nothing without names."""
+        return tuple(one for one in self.paths if packages and not self._is_in(one.path, packages))
+
+    @property
+    def beside(self) -> tuple[Offered, ...]:
+        """What people offer beside the packages."""
+        names = [one.package for one in self.packages]
+        return self.others(names) if names else self.paths
+
+    def _is_in(self, path: str, packages: Collection[str]) -> bool:
+        where = self.destination
+        return any(path.startswith(f"{where.path(one)}/") or path == where.status_path(one) for one in packages)
+
+    def refusals(self, packages: Collection[str] = ()) -> tuple[Reason, ...]:
+        """Return why these packages, or the whole draft without names, may be neither proposed nor published."""
+        found = [reason for one in self.chosen(packages) for reason in self._refusals(one)]
+        clash = _clash(self, [one.path for one in self.paths_of(packages) if not one.fits])
+        return (*found, *([clash] if clash else []))
+
+    def _refusals(self, one: DraftedPackage) -> tuple[Reason, ...]:
+        return (*one.faults, *(one.unmet if self.destination.deployment else ()))
+
+    def warnings(self, packages: Collection[str] = ()) -> tuple[Reason, ...]:
+        """Return the gates that are not met and hold up nothing, because nobody deploys from here (porch 7)."""
+        return () if self.destination.deployment else tuple(gate for one in self.chosen(packages) for gate in one.unmet)
+
+
+def _clash(draft: OpenDraft, paths: list[str]) -> Reason | None:
+    if not paths:
+        return None
+    more = f" and {len(paths) - _NAMED_PATHS} more" if len(paths) > _NAMED_PATHS else ""
+    message = (
+        f"{draft.branch} and {draft.destination.branch} have both changed {', '.join(paths[:_NAMED_PATHS])}{more};"
+        " reject it and sync, which brings it up to date, or merge it by hand"
+    )
+    return Reason("BranchMoved", message)
+
+
+def open_drafts(ground: Ground, contents: Contents) -> tuple[OpenDraft, ...]:
+    """Return the destination's draft branches with what is on them, by name; the ground's state knows every one."""
+    published = ground.heads.branch
+    if published is None:
+        return ()
+    return tuple(
+        _open(ground, contents, branch, known, published) for branch, known in sorted(ground.state.drafts.items())
+    )
+
+
+def _open(ground: Ground, contents: Contents, branch: str, known: DraftBranch, published: CommitId) -> OpenDraft:
+    head = ground.heads.drafts[branch]
+    packages = tuple(_packages(ground, contents, branch, known))
+    paths = contents.offered(head, known.base, published)
+    proposed = ground.heads.proposed.get(branch)
+    return OpenDraft(
+        ground.destination, branch, head, known.base, published, proposed, known.edited, packages, paths
+    )  # fmt: skip
+
+
+def _packages(ground: Ground, contents: Contents, branch: str, known: DraftBranch) -> Iterator[DraftedPackage]:
+    head = ground.heads.drafts[branch]
+    for package, record in sorted(ground.state.packages.items()):
+        (at_base, _), (published, _), (drafted, blob) = (
+            ground.at(commit, package) for commit in (known.base, ground.heads.branch, head)
+        )
+        offered = record.put is not None and record.draft == branch
+        if offered or drafted not in (at_base, published):
+            edited = offered and record.put is not None and drafted != record.put.rendered
+            one = DraftedPackage(package, record, published, drafted, {}, edited=edited)
+            yield _read(one, ground.destination, head, blob, contents) if drafted else one
+
+
+def _read(
+    one: DraftedPackage, destination: Destination, head: CommitId, blob: BlobId | None, contents: Contents
+) -> DraftedPackage:
+    status = _status(contents.blob(blob)) if blob else None
+    kptfile = _kptfile(contents, head, f"{destination.path(one.package)}/{KPTFILE}")
+    faults = [*_status_faults(one, status), *_blocked(one.record)]
+    conditions: tuple[Condition, ...] = ()
+    unmet: tuple[Reason, ...] = ()
+    if isinstance(kptfile, Kptfile):
+        conditions = tuple(kptfile.conditions)
+        unmet = tuple(_unmet(one.package, kptfile.readiness_gates, conditions))
+    elif kptfile:
+        faults.append(Reason("KptfileInvalid", f"{one.package}: {kptfile}"))
+    rendered = tuple(condition for condition in _conditions(status or {}) if condition.type == "Rendered")
+    return DraftedPackage(
+        one.package, one.record, one.published, one.drafted, status or {}, (*rendered, *conditions), unmet,
+        tuple(faults), one.edited,
+    )  # fmt: skip
+
+
+def _kptfile(contents: Contents, head: CommitId, path: str) -> Kptfile | str:
+    """Return a package's Kptfile, why it cannot be read, or "" without one."""
+    blob = contents.blob_at(head, path)
+    read = read_kptfile(contents.blob(blob)) if blob else ()
+    return read if isinstance(read, Kptfile) else "; ".join(finding.message for finding in read)
+
+
+def _status(content: bytes) -> Mapping[str, Any] | None:
+    """Return the status of a status file; None when it is not one: the file is open to everybody's edits."""
+    try:
+        documents = parse(content).documents
+    except YamlError:
+        return None
+    data = documents[0].data if documents else None
+    status = data.get("status") if isinstance(data, dict) else None
+    return status if isinstance(status, dict) else None
+
+
+def _conditions(status: Mapping[str, Any]) -> Iterator[Condition]:
+    written = status.get("conditions")
+    for one in written if isinstance(written, list) else ():
+        if isinstance(one, dict):
+            known = {name: str(one.get(name, "")) for name in ("type", "status", "reason", "message")}
+            yield Condition(**known)  # type: ignore[arg-type]
+
+
+def _status_faults(one: DraftedPackage, status: Mapping[str, Any] | None) -> Iterator[Reason]:
+    if status is None:
+        # without it nobody can tell whether the package was rendered
+        if one.record.put is not None:
+            yield Reason("StatusUnreadable", f"{one.package}: its status file is missing or cannot be read; sync again")
+        return
+    for condition in _conditions(status):
+        if condition.type == "Rendered" and condition.status != "True":
+            why = f": {condition.message}" if condition.message else ""
+            yield Reason("RenderFailed", f"{one.package}: Rendered is {condition.status}{why}")
+
+
+def _blocked(record: PackageRecord) -> Iterator[Reason]:
+    # what a newer version is blocked by is told by status; a conflict under policy `block` is the draft's own affair
+    if record.outcome.get("kind") == "blocked":
+        for finding in record.outcome.get("findings", ()):
+            if finding["code"] == MERGE_CONFLICT.name:
+                yield Reason(MERGE_CONFLICT.name, finding["message"])
+
+
+def _unmet(package: str, gates: tuple[str, ...], conditions: tuple[Condition, ...]) -> Iterator[Reason]:
+    known = {condition.type: condition for condition in conditions}
+    for gate in dict.fromkeys(gates):
+        condition = known.get(gate)
+        if condition is None:
+            yield Reason("GateNotMet", f"{package}: {gate} is not reported")
+        elif condition.status != "True":
+            why = f": {condition.message}" if condition.message else ""
+            yield Reason("GateNotMet", f"{package}: {gate} is {condition.status}{why}")
