@@ -7,6 +7,7 @@ from typing import Protocol
 
 from reconciler.gitio.names import is_path
 from reconciler.gitio.reader import TreeEntry
+from reconciler.planning.open_drafts import Offered
 from reconciler.snapshot.objects import TreeId
 
 
@@ -51,3 +52,33 @@ def collide(trees: Trees, head: TreeId, base: TreeId, branch: TreeId, outside: C
         if trees.entry(head, path) not in (entry, trees.entry(base, path)):
             return True
     return False
+
+
+def offered(
+    trees: Trees, head: TreeId | None, base: TreeId | None, branch: TreeId | None, folder: str = ""
+) -> Iterator[Offered]:
+    """Yield each file that `head` has changed since `base` and that `branch` does not have so.
+
+    Of folders that are new, every file is yielded: each belongs to a package of its own.
+    """
+    old, new, there = ({one.name: one for one in trees.tree(tree)} if tree else {} for tree in (base, head, branch))
+    for name in sorted({*old, *new}):
+        was, now, has = old.get(name), new.get(name), there.get(name)
+        if now in (was, has):
+            continue
+        path, folders = f"{folder}{name}", [_folder(one) for one in (now, was, has)]
+        left, came = _leaf(was), _leaf(now)
+        inner = folders[0] or folders[1]
+        if left != came or (inner and has not in (None, was) and not folders[2]):
+            fits = has == was and is_path(path)
+            yield Offered(path, came.id if came else None, came.mode if came else "", fits)
+        if inner:
+            yield from offered(trees, folders[0], folders[1], folders[2], f"{path}/")
+
+
+def _folder(entry: TreeEntry | None) -> TreeId | None:
+    return TreeId(entry.id) if entry and entry.is_tree else None
+
+
+def _leaf(entry: TreeEntry | None) -> TreeEntry | None:
+    return None if entry and entry.is_tree else entry
