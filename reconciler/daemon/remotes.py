@@ -8,13 +8,14 @@ from functools import lru_cache
 from typing import Self
 
 from reconciler.daemon.backoff import Backoff
-from reconciler.daemon.tree_moves import Move, collide, moves
+from reconciler.daemon.tree_moves import Move, collide, moves, offered
 from reconciler.gitio.errors import GitError, MirrorCorruptError, ObjectMissingError, TooLargeError
 from reconciler.gitio.mirror import Kind, Mirror, fetch_all
 from reconciler.gitio.reader import Commit, ObjectReader, TreeEntry
 from reconciler.krm.digest import digest
 from reconciler.planning.branches import Step
 from reconciler.planning.destination import Destination
+from reconciler.planning.open_drafts import Offered
 from reconciler.planning.state import DestinationState, read_state
 from reconciler.snapshot.files import File, FileTree
 from reconciler.snapshot.objects import EXECUTABLE, FILE, BlobId, CommitId, ObjectId, TreeId
@@ -122,6 +123,10 @@ class Remote:
         """Yield the paths that differ between two commits with what stands there in the second."""
         return moves(self._reader, self.commit(since).tree, self.commit(commit).tree)
 
+    def offered(self, head: CommitId, base: CommitId, branch: CommitId) -> tuple[Offered, ...]:
+        """Return each file that `head` has changed since `base` and that `branch` does not have so."""
+        return tuple(offered(self._reader, *(self.commit(one).tree for one in (head, base, branch))))
+
     def _differs(self, head: str, *others: str | None) -> bool:
         inside, *known = (self._entries(tree) for tree in (head, *others))
         names = {*inside, *(name for entries in known for name in entries)}
@@ -184,6 +189,7 @@ class DestinationObjects:
         self.tree_at, self.blob_at = remote.tree_at, remote.blob_at
         self.files, self.first_parents = remote.files, remote.first_parents
         self.fork, self.offers_more, self.collides = remote.fork, remote.offers_more, remote.collides
+        self.blob, self.offered = remote.blob, remote.offered
         self._commit = remote.commit
 
     def steps(self, head: CommitId, base: CommitId) -> Sequence[Step]:
