@@ -30,24 +30,24 @@ def merge_keyed_list(
     used = tuple(name for index, name in enumerate(fields) if any(each[index] for each in wanted)) or tuple(fields)
     changed: list[Any] = []
     for each in wanted:
-        values = tuple(value for name, value in zip(fields, each, strict=True) if name in used)
-        known = [(name, value) for name, value in zip(used, values, strict=True) if value]
-        searched = known or [(name, "") for name in used]
-        ours, base, theirs = (_first(side, searched) for side in (result, origin, updated))
-        merged = merge(ours, base, theirs)
-        is_gone = merged is ABSENT or merged is None or merged == {}
-        if not is_gone and isinstance(merged, dict):
-            merged = merged | {
-                name: _kept(name, value, ours, base, theirs) for name, value in known if name not in merged
-            }
-        if ours is not ABSENT:
-            result = [({} if is_gone else merged) if other is ours else other for other in result]
-        pairs = list(zip(used, values, strict=True))
-        if is_gone:
+        pairs = [(name, value) for name, value in zip(fields, each, strict=True) if name in used]
+        known = [(name, value) for name, value in pairs if value]
+        sides = [_first(side, known or pairs) for side in (result, origin, updated)]
+        element = _with_keys(merge(*sides), known, sides)
+        if sides[0] is not ABSENT:
+            result = [({} if element is ABSENT else element) if other is sides[0] else other for other in result]
+        if element is ABSENT:
             result = _set(result, pairs, ABSENT)
         else:
-            changed = _set(changed, pairs, merged)
+            changed = _set(changed, pairs, element)
     return _appended(result, changed, used) if wanted else result
+
+
+def _with_keys(merged: Any, known: Sequence[tuple[str, str]], sides: Sequence[Any]) -> Any:
+    """Return the merged element with the keys by which it was found; ABSENT for one of which nothing is left."""
+    if merged is ABSENT or merged is None or merged == {}:
+        return ABSENT
+    return merged | {name: _kept(name, value, sides) for name, value in known if name not in merged}
 
 
 def _values(element: Any, fields: Sequence[str]) -> _Values:
@@ -89,7 +89,7 @@ def _has(element: dict[str, Any], pairs: Sequence[tuple[str, str]]) -> bool:
     return all(name in element and (not value or _text(element[name]) == value) for name, value in pairs)
 
 
-def _kept(name: str, value: str, *sides: Any) -> Any:
+def _kept(name: str, value: str, sides: Sequence[Any]) -> Any:
     """Return the key's value as a side has it, rather than as text."""
     return next((side[name] for side in sides if side is not ABSENT and name in side), value)
 
