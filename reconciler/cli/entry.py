@@ -21,6 +21,11 @@ COMMANDS = {
     "render": "Write what the draft branches would hold to a folder.",
     "validate": "List every finding in the config.",
     "status": "Show what stands: the status branch in a few lines.",
+    "drafts": "List the open drafts.",
+    "show": "Show the drafts of a cluster, or of one package.",
+    "propose": "Propose drafts: they are ready to be approved.",
+    "approve": "Publish what is proposed.",
+    "reject": "Take a proposal back, or drop a draft.",
     "pkg": "Get, update, render or compare one package by hand.",
 }
 

@@ -7,20 +7,32 @@ from typing import Any
 
 from reconciler.krm.conflicts import Conflict
 from reconciler.planning.conflicts import conflict_data
-from reconciler.reporting.values import show
+from reconciler.reporting.values import one_line, show
 
 _NOTHING = "nothing"
+_PARTS = frozenset({"kind", "chosen", "rule"})
+_CHOICES = ("upstream", "local", "rule")
 
 
 def conflict_lines(conflicts: Iterable[Conflict], most: int) -> tuple[str, ...]:
     """Return a line for each conflict, at most `most` and one that counts the rest."""
-    lines = [_words(conflict_data(one)) for one in conflicts]
+    return _first([_words(conflict_data(one)) for one in conflicts], most)
+
+
+def recorded_conflict_lines(recorded: object, most: int) -> tuple[str, ...]:
+    """Return the same lines for what a status file records, which everybody may edit: what is none is left out."""
+    listed = recorded if isinstance(recorded, list) else ()
+    sound = [one for one in listed if isinstance(one, dict) and one.keys() >= _PARTS and one["chosen"] in _CHOICES]
+    return _first([one_line(_words(one)) for one in sound], most)
+
+
+def _first(lines: list[str], most: int) -> tuple[str, ...]:
     more = [f"… and {len(lines) - most} more"] if len(lines) > most else []
     return (*lines[:most], *more)
 
 
 def _words(conflict: Mapping[str, Any]) -> str:
-    place = " ".join(conflict[part] for part in ("file", "resource", "pointer") if part in conflict)
+    place = " ".join(str(conflict[part]) for part in ("file", "resource", "pointer") if part in conflict)
     local, other = (show(conflict[side]) if side in conflict else _NOTHING for side in ("local", "upstream"))
     if conflict["kind"] not in ("field", "element"):
         return f"{place}: {_whole(conflict)}"

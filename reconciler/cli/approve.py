@@ -1,0 +1,35 @@
+"""`reconciler approve`: publish what is proposed, whole drafts or single packages of them."""
+
+from __future__ import annotations
+
+import click
+
+from reconciler.cli.reviewing import Bulk, Setup, bulk_options, removals_option, run_act
+from reconciler.daemon.acts import Act
+from reconciler.daemon.review import Place
+from reconciler.krm.selectors import LabelSelector
+
+
+@click.command("approve")
+@bulk_options
+@removals_option
+@click.option("--propose", "at_once", is_flag=True, help="Approve what is not proposed, too, as it stands now.")
+@click.option("-m", "--message", default="", help="What you have to say; it stands in the commit.")
+def command(
+    places: tuple[Place, ...],
+    everything: bool,
+    selector: LabelSelector | None,
+    author: tuple[str, str] | None,
+    output: str,
+    config: str | None,
+    fleet: str | None,
+    settings_file: str | None,
+    cache: str | None,
+    removals: bool,
+    at_once: bool,
+    message: str,
+) -> int:
+    """Publish drafts on their cluster branches: a merge of all of a draft, or a commit with the named packages."""
+    bulk = Bulk(places, everything, selector, author, output, removals)
+    setup = Setup(config, fleet, settings_file, cache)
+    return run_act(setup, bulk, lambda person: Act("approve", person, message, at_once))

@@ -1,0 +1,33 @@
+"""`reconciler reject`: take a proposal back, or drop what it offers."""
+
+from __future__ import annotations
+
+import click
+
+from reconciler.cli.reviewing import Bulk, Setup, bulk_options, run_act
+from reconciler.daemon.acts import Act
+from reconciler.daemon.review import Place
+from reconciler.krm.selectors import LabelSelector
+
+
+@click.command("reject")
+@bulk_options
+@click.option("--reason", default="", help="Why; it is told with the draft as long as that stands.")
+@click.option("--drop", is_flag=True, help="Drop what is offered: it comes back only when it would be another.")
+def command(
+    places: tuple[Place, ...],
+    everything: bool,
+    selector: LabelSelector | None,
+    author: tuple[str, str] | None,
+    output: str,
+    config: str | None,
+    fleet: str | None,
+    settings_file: str | None,
+    cache: str | None,
+    reason: str,
+    drop: bool,
+) -> int:
+    """Make proposed drafts drafts again, which the next pass may write to."""
+    bulk = Bulk(places, everything, selector, author, output)
+    setup = Setup(config, fleet, settings_file, cache)
+    return run_act(setup, bulk, lambda person: Act("drop" if drop else "reject", person, reason))

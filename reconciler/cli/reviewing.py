@@ -1,0 +1,173 @@
+"""What the commands of the review loop share: whom they ask for, who is at the keyboard, how they end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from reconciler.cli.ends import told_plainly
+from reconciler.cli.exits import ERROR_FINDING, FINE, CannotRunError
+from reconciler.cli.shared import (
+    cache_option,
+    config_of,
+    fleet_option,
+    progress,
+    read_settings,
+    set_up_logs,
+    settings_option,
+)
+from reconciler.daemon.acting import act_on
+from reconciler.daemon.acts import Act
+from reconciler.daemon.review import Asked, Place, Review, UnknownPlaceError
+from reconciler.gitio.identity import parse_person, read_person
+from reconciler.krm.selector_text import parse_selector
+from reconciler.krm.selectors import LabelSelector
+from reconciler.reporting.acted import acted_data, acted_text
+from reconciler.settings import Settings
+from reconciler.wiring import build_parts
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class SelectorType(click.ParamType[LabelSelector]):
+    """A label selector as it is typed."""
+
+    name = "selector"
+
+    def convert(
+        self, value: str | LabelSelector, param: click.Parameter | None, ctx: click.Context | None
+    ) -> LabelSelector:
+        """Return the selector; a usage error says what is allowed."""
+        found = value if isinstance(value, LabelSelector) else parse_selector(value)
+        return self.fail(found, param, ctx) if isinstance(found, str) else found
+
+
+class PlaceType(click.ParamType[Place]):
+    """CLUSTER, or CLUSTER/PACKAGE."""
+
+    name = "place"
+
+    def convert(self, value: str | Place, param: click.Parameter | None, ctx: click.Context | None) -> Place:
+        """Return the place; a usage error says what is allowed."""
+        if isinstance(value, Place):
+            return value
+        cluster, slash, package = value.partition("/")
+        if not cluster or (slash and not package.strip("/")):
+            self.fail(f"must be CLUSTER or CLUSTER/PACKAGE, not {value!r}", param, ctx)
+        return Place(cluster, package.strip("/"))
+
+
+class PersonType(click.ParamType[tuple[str, str]]):
+    """`Name <mail>`."""
+
+    name = "person"
+
+    def convert(
+        self, value: str | tuple[str, str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """Return name and address; a usage error says what is allowed."""
+        found = parse_person(value) if isinstance(value, str) else value
+        if found is None or (isinstance(value, str) and not value.endswith(">")):
+            self.fail(f'must be a name and an address, as "Ada <ada@example.com>", not {value!r}', param, ctx)
+        return found
+
+
+selector_option = click.option(
+    "-l", "--selector", type=SelectorType(), help="Clusters whose Repository has these labels, as region=north,!test."
+)
+places_argument = click.argument("places", metavar="CLUSTER[/PACKAGE]...", nargs=-1, type=PlaceType())
+removals_option = click.option(
+    "--removals", is_flag=True, help="Drafts that remove packages, too, where only their cluster is named."
+)
+_output_option = click.option(
+    "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to tell it."
+)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Where a command works: the config, and what the command line says of the settings."""
+
+    config: str | None
+    fleet: str | None
+    settings_file: str | None
+    cache: str | None
+
+    def read(self) -> Settings:
+        """Return the settings, with logs set up. Raises SettingsError."""
+        settings = read_settings(self.settings_file, config=self.config, fleet=self.fleet, cache=self.cache)
+        set_up_logs(settings, service=False)
+        return settings
+
+
+def setup_options(command: Command) -> Command:
+    """Give a command the options that say where it works; as positions are taken by places, CONFIG is an option."""
+    config = click.option("--config", metavar="CONFIG", help="The config, in place of config.url.")
+    for option in (cache_option, settings_option, fleet_option, config):
+        command = option(command)
+    return command
+
+
+@contextmanager
+def reviewing(setup: Setup) -> Iterator[Review]:
+    """Open the config and its destinations; what stops the whole command is told in a sentence."""
+    with told_plainly(), progress() as show:
+        settings = setup.read()
+        parts = build_parts(settings, config_of(settings), progress=show)
+        with parts.remotes as remotes:
+            try:
+                yield Review(parts.source, remotes, parts.tools)
+            except UnknownPlaceError as error:
+                raise CannotRunError(str(error)) from error
+
+
+def bulk_options(command: Command) -> Command:
+    """Give a command its places, and the ways to mean many."""
+    everything = click.option("--all", "everything", is_flag=True, help="Every open draft.")
+    person = click.option(
+        "--author", type=PersonType(), help='Who does it, as "Name <mail>"; default: as your Git knows you.'
+    )
+    for option in (_output_option, person, selector_option, everything, places_argument):
+        command = option(command)
+    return setup_options(command)
+
+
+@dataclass(frozen=True)
+class Bulk:
+    """What is meant, and by whom, as the command line says."""
+
+    places: tuple[Place, ...]
+    everything: bool
+    selector: LabelSelector | None
+    author: tuple[str, str] | None
+    output: str
+    removals: bool = False
+
+    def asked(self) -> Asked:
+        """Return what is asked for; a usage error unless it is said in exactly one way."""
+        ways = [bool(self.places), self.everything, self.selector is not None]
+        if sum(ways) != 1:
+            raise click.UsageError("name what is meant in one way: CLUSTER[/PACKAGE]..., --selector or --all")
+        return Asked(self.places, self.selector, self.removals)
+
+
+def run_act(setup: Setup, bulk: Bulk, act: Callable[[tuple[str, str]], Act]) -> int:
+    """Do it, tell what became of it, and return the exit status: 1 when something could not be done."""
+    asked = bulk.asked()
+    with reviewing(setup) as review:
+        person = bulk.author or read_person(Path.cwd()) or _of_settings(setup)
+        acted = act_on(review, asked, act(person))
+    name = f"{person[0]} <{person[1]}>"
+    click.echo(json.dumps(acted_data(acted, name), indent=2) if bulk.output == "json" else acted_text(acted, name))
+    return FINE if all(one.is_well for one in acted) else ERROR_FINDING
+
+
+def _of_settings(setup: Setup) -> tuple[str, str]:
+    # a pipeline without anybody's Git identity acts as the reconciler, and says so
+    return parse_person(setup.read().git.author) or ("reconciler", "reconciler@localhost")

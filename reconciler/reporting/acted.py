@@ -1,0 +1,78 @@
+"""What became of people's acts on drafts, in words and as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from reconciler.planning.open_drafts import Reason
+from reconciler.reporting.status_file import told
+from reconciler.reporting.values import count, one_line
+
+Outcome = Literal["done", "unchanged", "refused", "failed", "lost"]
+_DONE = {"propose": "proposed", "approve": "published", "reject": "rejected", "drop": "dropped"}
+_SHORT = 12
+
+
+@dataclass(frozen=True)
+class Acted:
+    """What became of one draft branch, "" for a cluster without one; `commit` is what was made or proposed."""
+
+    repository: str
+    branch: str
+    packages: tuple[str, ...]
+    verb: str
+    outcome: Outcome
+    why: str = ""
+    reasons: tuple[Reason, ...] = ()
+    warnings: tuple[Reason, ...] = ()
+    commit: str = ""
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it is now as it was asked for."""
+        return self.outcome in ("done", "unchanged")
+
+    @property
+    def word(self) -> str:
+        """What happened, in a word: what was done, or the outcome."""
+        return _DONE[self.verb] if self.outcome == "done" else self.outcome
+
+
+def acted_text(acted: Iterable[Acted], person: str) -> str:
+    """Return what became of everything, a line each and one for every reason; `person` is who did it."""
+    listed = tuple(acted)
+    lines = [line for one in listed for line in _lines(one)]
+    done = [one for one in listed if one.outcome == "done"]
+    if not listed:
+        return "nothing to do: no draft is open"
+    by = f" as {person}" if done else ""
+    return "\n".join(map(one_line, [*lines, f"{count(len(done), 'draft')} {_DONE[listed[0].verb]}{by}"]))
+
+
+def _lines(one: Acted) -> Iterator[str]:
+    place = f"{one.repository}: {one.branch}" if one.branch else one.repository
+    packages = f" ({', '.join(one.packages)})" if one.packages else ""
+    commit = f" at {one.commit[:_SHORT]}" if one.commit else ""
+    yield f"{one.word:<10} {place}{packages}{commit}{f': {one.why}' if one.why else ''}"
+    yield from (f"  {reason.reason}: {reason.message}" for reason in one.reasons)
+    yield from (f"  warning {warning.reason}: {warning.message}" for warning in one.warnings)
+
+
+def acted_data(acted: Iterable[Acted], person: str) -> dict[str, Any]:
+    """Return what became of everything as JSON data; what is empty is left out."""
+    return {"by": person, "results": [_data(one) for one in acted]}
+
+
+def _data(one: Acted) -> dict[str, Any]:
+    return told({
+        "repository": one.repository, "branch": one.branch, "packages": list(one.packages), "outcome": one.word,
+        "commit": one.commit, "why": one.why, "reasons": reasons_data(one.reasons),
+        "warnings": reasons_data(one.warnings),
+    })  # fmt: skip
+
+
+def reasons_data(reasons: Iterable[Reason]) -> list[dict[str, str]]:
+    """Return reasons as JSON data."""
+    return [dict(vars(one)) for one in reasons]

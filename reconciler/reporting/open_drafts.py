@@ -1,0 +1,241 @@
+"""Open drafts for the people who review them: a list in a few lines, and one draft whole, conflicts first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.krm.dates import rfc3339
+from reconciler.planning.open_drafts import DraftedPackage, OpenDraft, Reason
+from reconciler.reporting.acted import reasons_data
+from reconciler.reporting.changes import Changes, compare
+from reconciler.reporting.conflicts import recorded_conflict_lines
+from reconciler.reporting.diffs import file_diffs
+from reconciler.reporting.markdown import code, folded
+from reconciler.reporting.package_status import inputs, owner_of, task_words, text, upstream
+from reconciler.reporting.plan import changes_data
+from reconciler.reporting.status_file import told
+from reconciler.reporting.values import count, one_line
+from reconciler.snapshot.files import FileTree
+
+_CONFLICTS = 20
+_CHANGES = 50
+_NAMED_PATHS = 20
+_SHORT = 12
+_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+_LIFECYCLE = {"Draft": "Draft", "Proposed": "Proposed", "Stale": "Draft (it moved on since it was proposed)"}
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """Who rejected a draft as it stands, and why; the reason may be ""."""
+
+    by: str
+    reason: str
+
+    def words(self) -> str:
+        """Return it in a phrase."""
+        return f"rejected by {self.by}{f': {self.reason}' if self.reason else ''}"
+
+
+@dataclass(frozen=True)
+class PackageSheet:
+    """A package of a draft with its files on both branches, and what caused it, as our commit says."""
+
+    package: DraftedPackage
+    before: FileTree
+    after: FileTree
+    causes: tuple[str, ...] = ()
+
+    @property
+    def changes(self) -> Changes:
+        """What the draft changes, by resources."""
+        return compare(self.before, self.after)
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A draft with what its history tells; `contents` are the packages that are to be shown whole.
+
+    The base's date is in seconds since 1970, None where nothing was published yet; `behind` counts what the cluster
+    branch has committed since, `people` are those who committed to the draft besides us.
+    """
+
+    draft: OpenDraft
+    base_seconds: int | None
+    behind: int
+    people: tuple[str, ...] = ()
+    rejection: Rejection | None = None
+    contents: tuple[PackageSheet, ...] = ()
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The paths that people offer beside the packages."""
+        return tuple(one.path for one in self.draft.beside)
+
+
+def drafts_text(sheets: Iterable[Sheet], now: int) -> str:
+    """Return a few lines for each draft: where it stands, what it brings, and what is in its way; `now` makes ages."""
+    listed = tuple(sheets)
+    lines = [line for sheet in listed for line in (_headline(sheet, now), *(f"  {one}" for one in _listed(sheet)))]
+    proposed = sum(sheet.draft.lifecycle == "Proposed" for sheet in listed)
+    total = f"{count(len(listed), 'open draft')}, {proposed} proposed" if listed else "no draft is open"
+    return "\n".join(map(one_line, (*lines, total)))
+
+
+def _headline(sheet: Sheet, now: int) -> str:
+    draft = sheet.draft
+    parts = [_base(sheet, now), _edited(sheet)]
+    parts += [sheet.rejection.words()] if sheet.rejection else []
+    return f"{draft.destination.name}: {draft.branch} {_LIFECYCLE[draft.lifecycle]}; {'; '.join(filter(None, parts))}"
+
+
+def _base(sheet: Sheet, now: int) -> str:
+    age = "nothing published before" if sheet.base_seconds is None else f"base {_age(now - sheet.base_seconds)} old"
+    return f"{age}, {count(sheet.behind, 'commit')} behind" if sheet.behind else age
+
+
+def _edited(sheet: Sheet) -> str:
+    if not sheet.draft.edited:
+        return ""
+    return f"edited by {', '.join(sheet.people)}" if sheet.people else "edited by people"
+
+
+def _age(seconds: int) -> str:
+    for unit, name in ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute")):
+        if seconds >= unit:
+            return count(seconds // unit, name)
+    return "less than a minute"
+
+
+def _listed(sheet: Sheet) -> Iterator[str]:
+    for one in sheet.draft.packages:
+        yield _title(one)
+        yield from (f"  {line}" for line in (*_conflict_lines(one), *_gates(sheet.draft, one)))
+    yield from _of_the_draft(sheet)
+
+
+def _title(one: DraftedPackage) -> str:
+    what = "removed" if one.removed else task_words(one.status)
+    owner = owner_of(one.status)
+    return " ".join(filter(None, (one.package, what, f"({owner})" if owner else "", "edited" if one.edited else "")))
+
+
+def _conflict_lines(one: DraftedPackage) -> tuple[str, ...]:
+    return tuple(f"conflict: {line}" for line in recorded_conflict_lines(one.status.get("conflicts"), _CONFLICTS))
+
+
+def _gates(draft: OpenDraft, one: DraftedPackage) -> Iterator[str]:
+    held, told_only = ((*one.faults, *one.unmet), ()) if draft.destination.deployment else (one.faults, one.unmet)
+    yield from (f"not to be published before: {_words(reason)}" for reason in held)
+    yield from (f"warning: {_words(reason)}" for reason in told_only)
+
+
+def _words(reason: Reason) -> str:
+    return f"{reason.reason}: {reason.message}"
+
+
+def _of_the_draft(sheet: Sheet) -> Iterator[str]:
+    clashes = [reason for reason in sheet.draft.refusals() if reason.reason == "BranchMoved"]
+    yield from (f"not to be published before: {_words(reason)}" for reason in clashes)
+    if sheet.beside:
+        more = f" and {len(sheet.beside) - _NAMED_PATHS} more" if len(sheet.beside) > _NAMED_PATHS else ""
+        yield f"beside the packages: {', '.join(sheet.beside[:_NAMED_PATHS])}{more}"
+
+
+def drafts_data(sheets: Iterable[Sheet]) -> list[dict[str, Any]]:
+    """Return drafts as JSON data; what is empty is left out."""
+    return [_draft_data(sheet) for sheet in sheets]
+
+
+def _draft_data(sheet: Sheet) -> dict[str, Any]:
+    draft = sheet.draft
+    return told({
+        "repository": draft.destination.name, "branch": draft.branch, "head": draft.head,
+        "lifecycle": "Draft" if draft.lifecycle == "Stale" else draft.lifecycle,
+        "staleProposal": draft.proposed if draft.lifecycle == "Stale" else None,
+        "base": told({"commit": draft.base, "date": _date(sheet.base_seconds)}) | {"behind": sheet.behind},
+        "edited": draft.edited, "editedBy": list(sheet.people), "beside": list(sheet.beside),
+        "rejected": told(vars(sheet.rejection)) if sheet.rejection else None,
+        "refusals": reasons_data(draft.refusals()), "warnings": reasons_data(draft.warnings()),
+        "packages": [_package_data(one) for one in draft.packages],
+    })  # fmt: skip
+
+
+def _date(seconds: int | None) -> str:
+    return "" if seconds is None else rfc3339(seconds)
+
+
+def _package_data(one: DraftedPackage) -> dict[str, Any]:
+    ways = {side: text(upstream(one.status, side), "ref") for side in ("from", "to")}
+    conflicts = one.status.get("conflicts")
+    return told({
+        "package": one.package, "task": "propose-delete" if one.removed else text(one.status, "task"),
+        "owner": owner_of(one.status), "upstream": told(ways), "edited": one.edited,
+        "conflicts": conflicts if isinstance(conflicts, list) else None,
+        "conditions": [told(condition.as_data()) for condition in one.conditions],
+        "unmetGates": reasons_data(one.unmet), "faults": reasons_data(one.faults),
+    })  # fmt: skip
+
+
+def sheet_text(sheet: Sheet, now: int, max_diff_lines: int) -> str:
+    """Return a draft as plain text: of each package what is in the way, what changes, why, and its diff."""
+    lines = [_headline(sheet, now), *(f"  {line}" for line in _of_the_draft(sheet))]
+    parts = ["\n".join(map(one_line, lines)) + "\n"]
+    for one in sheet.contents:
+        body = "\n".join(map(one_line, [_title(one.package), *(f"  {line}" for line in _sheet_lines(sheet, one))]))
+        parts.append(body + "\n" + "".join(diff for _, diff in _diffs(sheet, one, max_diff_lines)))
+    return "\n".join(parts)
+
+
+def sheet_markdown(sheet: Sheet, now: int, max_diff_lines: int) -> str:
+    """Return a draft as Markdown; whatever people wrote stands as code."""
+    sections = [f"# {code(one_line(_headline(sheet, now)))}"]
+    sections += ["\n".join(f"- {code(one_line(line))}" for line in _of_the_draft(sheet))]
+    for one in sheet.contents:
+        items = [f"- {code(one_line(line))}" for line in _sheet_lines(sheet, one)]
+        title = f"## {code(one_line(_title(one.package)))}"
+        sections.append("\n".join([title, "", *items, *folded(_diffs(sheet, one, max_diff_lines))]))
+    return "\n\n".join(filter(None, sections)) + "\n"
+
+
+def sheet_data(sheet: Sheet, max_diff_lines: int) -> dict[str, Any]:
+    """Return a draft as JSON data, with changes and diffs of the packages that are shown."""
+    shown = [
+        told({
+            "package": one.package.package, "causes": list(one.causes), "changes": told(changes_data(one.changes)),
+            "diffs": [{"path": path, "diff": diff} for path, diff in _diffs(sheet, one, max_diff_lines)],
+            "reproduce": list(_reproduce(sheet, one)),
+        })
+        for one in sheet.contents
+    ]  # fmt: skip
+    return {**_draft_data(sheet), "contents": shown}
+
+
+def _sheet_lines(sheet: Sheet, one: PackageSheet) -> Iterator[str]:
+    package = one.package
+    yield from _conflict_lines(package)
+    yield from _gates(sheet.draft, package)
+    for condition in package.conditions:
+        why = ": ".join(filter(None, (condition.reason, condition.message)))
+        yield f"condition {condition.type} is {condition.status}{f': {why}' if why else ''}"
+    yield from one.changes.summary_lines(_CHANGES)
+    yield from one.changes.file_lines(_CHANGES)
+    yield from (f"why: {cause}" for cause in one.causes)
+    yield from (f"reproduce: {line}" for line in _reproduce(sheet, one))
+
+
+def _reproduce(sheet: Sheet, one: PackageSheet) -> Iterator[str]:
+    draft = sheet.draft
+    path = draft.destination.path(one.package.package)
+    yield f"git diff {draft.published[:_SHORT]} {draft.head[:_SHORT]} -- {path}"
+    config = text(inputs(one.package.status), "config")
+    if config and not one.package.removed:
+        at = f"with CONFIG at {config}" if config.startswith("tree:") else f"with CONFIG at commit {config[:_SHORT]}"
+        yield f"reconciler render CONFIG --output OUT, {at}, writes OUT/{draft.destination.name}/{path}"
+
+
+def _diffs(sheet: Sheet, one: PackageSheet, max_lines: int) -> tuple[tuple[str, str], ...]:
+    folder = sheet.draft.destination.path(one.package.package)
+    return tuple(file_diffs(one.before, one.after, folder, max_lines)) if max_lines else ()

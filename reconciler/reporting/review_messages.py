@@ -1,0 +1,87 @@
+"""Messages of the commits that people make by command: what was published, rejected, taken out (porch 15.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from reconciler.planning.open_drafts import DraftedPackage, OpenDraft
+from reconciler.reporting.commit_message import SUBJECT_WIDTH
+from reconciler.reporting.package_status import inputs, owner_of, task_words, text, upstream
+from reconciler.reporting.values import count, one_line, shorten
+
+PACKAGE_TRAILER = "Reconciler-Package: "
+_TRAILER = "Reconciler-"
+_WHY = "Why:"
+
+
+def publish_message(draft: OpenDraft, packages: Iterable[DraftedPackage], reason: str) -> str:
+    """Return the message of the commit that publishes packages of a draft; `reason` is what the person has to say."""
+    chosen = tuple(packages)
+    lines = [f"- {one.package}: {_what(one)}" for one in chosen] if len(chosen) > 1 else []
+    return _message("publish", draft, chosen, _summary(draft, chosen), "\n".join(lines), reason)
+
+
+def reject_message(draft: OpenDraft, reason: str) -> str:
+    """Return the message of the note that a draft was rejected; its parent is the draft's head."""
+    return _message("reject", draft, (), draft.branch, "", reason)
+
+
+def reason_in(message: str) -> str:
+    """Return the reason that a message of this module was given; "" without one."""
+    second = message.split("\n\n")[1:2]
+    return "".join(one for one in second if not one.startswith(_TRAILER)).strip()
+
+
+def causes_in(message: str) -> tuple[str, ...]:
+    """Return why a draft was made, from the message of its commit; () when it does not tell."""
+    sections = [section.splitlines() for section in message.split("\n\n")]
+    lines = next((lines[1:] for lines in sections if lines[:1] == [_WHY]), [])
+    return tuple(line.removeprefix("- ") for line in lines)
+
+
+def take_out_message(draft: OpenDraft, packages: Iterable[DraftedPackage], reason: str) -> str:
+    """Return the message of the commit that takes packages out of a draft."""
+    return _message("reject", draft, tuple(packages), "take it out of the draft", "", reason)
+
+
+def _message(
+    task: str, draft: OpenDraft, packages: tuple[DraftedPackage, ...], what: str, body: str, reason: str
+) -> str:
+    name = draft.destination.name
+    place = f"{name}/{packages[0].package}" if len(packages) == 1 else name
+    subject = shorten(one_line(f"{task}({place}): {what}"), SUBJECT_WIDTH)
+    # what a person writes is one paragraph, and no line of it is a trailer of ours
+    lines = [one_line(line.strip()) for line in reason.splitlines() if line.strip()]
+    words = "\n".join(f"> {line}" if line.startswith(_TRAILER) else line for line in lines)
+    trailers = "\n".join(_trailers(task, draft, packages))
+    return "\n\n".join(filter(None, (subject, words, body, trailers))) + "\n"
+
+
+def _summary(draft: OpenDraft, packages: tuple[DraftedPackage, ...]) -> str:
+    if len(packages) == 1:
+        return _what(packages[0])
+    return f"{count(len(packages), 'package')} of {draft.branch}" if packages else f"what {draft.branch} offers"
+
+
+def _what(one: DraftedPackage) -> str:
+    return "remove it" if one.removed else task_words(one.status) or "as people made it"
+
+
+def _trailers(task: str, draft: OpenDraft, packages: tuple[DraftedPackage, ...]) -> Iterator[str]:
+    yield f"Reconciler-Task: {task}"
+    yield f"Reconciler-Repository: {draft.destination.name}"
+    for one in packages:
+        known = {
+            "Package": one.package,
+            "Owner": owner_of(one.status),
+            "Upstream": _source(upstream(one.status, "to")),
+            "Config-Commit": text(inputs(one.status), "config"),
+            "Inputs": text(inputs(one.status), "digest"),
+        }
+        yield from (f"Reconciler-{name}: {one_line(value)}" for name, value in known.items() if value)
+
+
+def _source(source: Mapping[str, Any]) -> str:
+    place = "/".join(filter(None, (text(source, "repo"), text(source, "directory").strip("/"))))
+    return " ".join(filter(None, (place, text(source, "ref"), text(source, "commit"))))
