@@ -85,6 +85,7 @@ class GitSettings(_Group):
     credentials_file: str = ""
     ssh_key_file: str = ""
     known_hosts_file: str = ""
+    revision_tags: Literal["used", "all", "none"] = "used"
 
     @field_validator("author")
     @classmethod

@@ -17,6 +17,7 @@ from reconciler.daemon.proposals import STATE_NAME, FolderProposals, Proposals, 
 from reconciler.daemon.publishers import Folder, Keep, Push
 from reconciler.daemon.remotes import Remotes
 from reconciler.daemon.settled import InCache
+from reconciler.daemon.tags import Tags
 from reconciler.daemon.tools import ConfigSource, Tools
 from reconciler.daemon.upstreams import RemoteUpstreams
 from reconciler.expressions import Limits, load_parser
@@ -44,12 +45,13 @@ from reconciler.planning.outcome import Draft, Rendered
 from reconciler.planning.render import Engine, render
 from reconciler.planning.source import Ingredients
 from reconciler.planning.state import DestinationState
+from reconciler.planning.tags import Tagging
 from reconciler.reporting.changes import compare
 from reconciler.reporting.commit_message import draft_message, status_commit_message
 from reconciler.reporting.objects import status_files
 from reconciler.reporting.status_file import status_file
 from reconciler.rules.repository import Repositories, Repository, read_repositories
-from reconciler.rules.variant import RoomResult, Variant
+from reconciler.rules.variant import Place, RoomResult, Variant
 from reconciler.rules.variants.naming import TargetKey
 from reconciler.rules.variants.room import Surroundings, kptfile_url, variants_of
 from reconciler.runners.commands import Commands
@@ -124,7 +126,10 @@ def build_push(settings: Settings) -> Push:
     options = git_options(settings)
     url = parse_url(_status_place(settings))
     check_allowed(url, options.allowed_urls)
-    return Push(settings.state_ref, url.connect, settings.status.branch, _status_files(settings), status_commit_message)
+    tags = Tags(settings.state_ref, Backoff(_FIRST_REST_SECONDS, settings.max_backoff_seconds, time.monotonic))
+    return Push(
+        settings.state_ref, url.connect, settings.status.branch, _status_files(settings), status_commit_message, tags
+    )
 
 
 def read_status(settings: Settings) -> dict[str, bytes]:
@@ -305,6 +310,7 @@ class _Builder:
             writer=_Writer,
             state_ref=self._settings.state_ref,
             draft_template=self._settings.drafts.branch,
+            tagging=self._tagging,
             proposals=self._proposals(),
             clock=self._clock,
             missing_is_empty=missing_is_empty,
@@ -348,7 +354,7 @@ class _Builder:
 
     def _urls(self, catalog: Catalog) -> tuple[Sequence[str], Sequence[str]]:
         urls, usable, _ = self._usable(catalog)
-        named = set(_named_upstreams(catalog))
+        named = {(place.namespace, place.repository) for place in _named_upstreams(catalog)}
         upstreams = {urls[name] for name, one in usable.items() if not one.deployment or name in named}
         destinations = {urls[name] for name, one in usable.items()}
         return sorted(upstreams), sorted(destinations)
@@ -364,6 +370,9 @@ class _Builder:
         )  # fmt: skip
         result = variants_of(catalog, around)
         return replace(result, findings=(*findings, *result.findings))
+
+    def _tagging(self, catalog: Catalog) -> Tagging:
+        return Tagging(self._settings.git.revision_tags, frozenset(_named_upstreams(catalog)))
 
     def _render(self, catalog: Catalog) -> Render:
         def one(variant: Variant, made: Ingredients) -> Rendered:
@@ -390,13 +399,14 @@ def _load(catalog: Catalog) -> None:
         load_parser()
 
 
-def _named_upstreams(catalog: Catalog) -> Iterator[tuple[str, str]]:
-    """Yield (namespace, name) of each Repository that somebody's upstream may be: its tags are wanted, too."""
+def _named_upstreams(catalog: Catalog) -> Iterator[Place]:
+    """Yield the place of each package that somebody's upstream may be: its tags are wanted, too."""
     for kind in ("PackageVariant", "PackageVariantSet", "PackageRevisionSet"):
         for one in (*catalog.of_kind(PORCH_GROUP, kind), *catalog.of_kind("reconciler.dev", kind)):
             spec = one.data.get("spec")
             listed = [spec.get("upstream"), *_list(spec.get("upstreams"))] if isinstance(spec, dict) else []
-            yield from ((one.key.namespace, str(up.get("repo"))) for up in listed if isinstance(up, dict))
+            named = (up for up in listed if isinstance(up, dict))
+            yield from (Place(one.key.namespace, str(up.get("repo")), str(up.get("package"))) for up in named)
 
 
 def _list(value: object) -> list[object]:
@@ -404,7 +414,9 @@ def _list(value: object) -> list[object]:
 
 
 def _destination(one: Repository, url: str) -> Destination:
-    return Destination(one.key, url, kptfile_url(one.url), one.branch, one.directory, one.deployment, one.where)
+    return Destination(
+        one.key, url, kptfile_url(one.url), one.branch, one.directory, one.deployment, one.where, one.tag_prefix
+    )
 
 
 def _children(states: Mapping[Destination, DestinationState]) -> dict[ObjectKey, list[TargetKey]]:

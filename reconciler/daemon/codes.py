@@ -48,6 +48,24 @@ CODES = (
         Scope.DESTINATION,
         "The state of a destination is not what this program wrote, and is left alone.",
     ),
+    TAG_FAILED := Code(
+        "RevisionTagFailed",
+        Severity.WARNING,
+        Scope.DESTINATION,
+        "The tag of a published revision could not be pushed; it is tried again.",
+    ),
+    TAG_REFUSED := Code(
+        "RevisionTagRefused",
+        Severity.WARNING,
+        Scope.DESTINATION,
+        "A host refused the tag of a published revision; everything else goes on, and it is tried again later.",
+    ),
+    TAG_TAKEN := Code(
+        "RevisionTagTaken",
+        Severity.WARNING,
+        Scope.DESTINATION,
+        "The tag of a published revision is called like one that stands elsewhere, and is left alone.",
+    ),
     URL_REFUSED := Code("UrlRefused", Severity.ERROR, Scope.DESTINATION, "An address may not be used, or is none."),
 )
 

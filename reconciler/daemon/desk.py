@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 
 from reconciler.daemon.codes import REPOSITORY_UNREACHABLE
@@ -23,6 +24,7 @@ from reconciler.planning.plan import Workshop, new_state, plan_destination
 from reconciler.planning.source import Ingredients
 from reconciler.planning.standing import Heads
 from reconciler.planning.state import DestinationState
+from reconciler.planning.tags import missing_tags
 from reconciler.rules.variant import RoomResult, Upstream, Variant
 from reconciler.snapshot.catalog import Catalog
 from reconciler.snapshot.files import FileTree
@@ -44,6 +46,7 @@ class Desk:
         self._room = room
         self._writer = tools.writer(snapshot.id)
         self._render = tools.render(catalog)
+        self._tagging = tools.tagging(catalog)
         self._roots: dict[str, CommitId] = {}
         self._by_place: dict[tuple[str, str], list[Variant]] = {}
         for variant in room.variants:
@@ -97,7 +100,9 @@ class Desk:
             self._catalog, _Sources(self, remote), self._counted, self._writer,
             self._tools.draft_template, self.snapshot.seconds,
         )  # fmt: skip
-        return plan_destination(destination, claims, state, heads, DestinationObjects(remote, destination), shop)
+        plan = plan_destination(destination, claims, state, heads, DestinationObjects(remote, destination), shop)
+        # what must be left alone gets no tags either
+        return plan if plan.findings else replace(plan, tags=missing_tags(destination, plan.after, self._tagging))
 
     @cached_property
     def _conflicts(self) -> Mapping[ObjectKey, Finding]:

@@ -62,7 +62,7 @@ def write_plans(
     changed = [plan for plan in plans if _with_heads(plan, heads[plan.destination.name]) != plan.before]
     _write_sources(remote.mirror, changed, source_of)
     states = {plan.destination.name: _with_heads(plan, heads[plan.destination.name]) for plan in changed}
-    commits = remote.mirror.write([_state_commit(plan.destination, states[plan.destination.name]) for plan in changed])
+    commits = remote.mirror.write([state_commit(plan.destination, states[plan.destination.name]) for plan in changed])
     written = {
         plan.destination.name: Written(plan, heads[plan.destination.name], states[plan.destination.name], commit)
         for plan, commit in zip(changed, commits, strict=True)
@@ -147,7 +147,8 @@ def _puts(files: FileTree) -> Iterator[Put]:
     return (Put(path, file.data, file.mode) for path, file in files.items())
 
 
-def _state_commit(destination: Destination, state: DestinationState) -> NewCommit:
+def state_commit(destination: Destination, state: DestinationState) -> NewCommit:
+    """Return the commit of a state; the trees that it names must be in the mirror."""
     files = tuple(Put(path, content) for path, content in sorted(write_state(state).items()))
     trees = tuple(Graft(f"trees/{tree}", tree) for tree in sorted(state.trees()))
     return NewCommit((), (*files, *trees), state_message(destination), STATE_SECONDS, fresh=True)

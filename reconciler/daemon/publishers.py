@@ -11,6 +11,7 @@ from reconciler.daemon.events import log
 from reconciler.daemon.proposals import Proposals
 from reconciler.daemon.publish import HEADS, Written, describe, push_all
 from reconciler.daemon.remotes import Remote, Remotes
+from reconciler.daemon.tags import Tagged, Tags
 from reconciler.gitio.names import is_path
 from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, PushUnit, RefUpdate, Refused
 from reconciler.gitio.writer import Drop, NewCommit, Put
@@ -34,12 +35,14 @@ class Push:
         status_branch: str,
         status_files: StatusFiles,
         message: Callable[[Mapping[str, bytes]], str],
+        tags: Tags,
     ) -> None:
         self._state_ref = state_ref
         self._status_url = status_url
         self._status_ref = HEADS + status_branch
         self._status_files = status_files
         self._message = message
+        self._tags = tags
         self._refused: dict[str, Refused] = {}
         self.status_outcome: Outcome = Done()
 
@@ -60,6 +63,10 @@ class Push:
             _tell(one, outcomes[one.name])
         self._refused |= {one.id: end for one in new if isinstance(end := outcomes[one.name], Refused)}
         return {**known, **outcomes}
+
+    def tag(self, remote: Remote, written: Sequence[Written]) -> Tagged:
+        """Push the tags that revisions lack."""
+        return self._tags.make(remote, written)
 
     def propose(self, proposals: Proposals, proposal: Proposal, snapshot: ConfigSnapshot) -> Outcome:
         """Push what is proposed to the config."""
@@ -120,6 +127,10 @@ class Keep:
         """Return what a push would come to if nobody else writes."""
         return {one.name: Done() for one in written}
 
+    def tag(self, remote: Remote, written: Sequence[Written]) -> Tagged:
+        """Make none: what is tagged has been published before."""
+        return Tagged()
+
     def propose(self, proposals: Proposals, proposal: Proposal, snapshot: ConfigSnapshot) -> Outcome:
         """Leave the config alone: the plan shows what is proposed."""
         return Done()
@@ -147,6 +158,10 @@ class Folder:
         for one in written:
             _write_files(self._out / one.name, _whole(remote, one))
         return {one.name: Done() for one in written}
+
+    def tag(self, remote: Remote, written: Sequence[Written]) -> Tagged:
+        """Make none: a folder has no tags."""
+        return Tagged()
 
     def propose(self, proposals: Proposals, proposal: Proposal, snapshot: ConfigSnapshot) -> Outcome:
         """Leave the config alone: the findings say what is proposed."""

@@ -15,6 +15,7 @@ from reconciler.daemon.publish import Written, describe, write_plans
 from reconciler.daemon.remotes import Remote, Remotes
 from reconciler.daemon.settled import Settled
 from reconciler.daemon.states import read_states
+from reconciler.daemon.tags import Tagged, all_tagged
 from reconciler.daemon.tools import ConfigSource, Publisher, Tools
 from reconciler.gitio.errors import GitError
 from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, Refused
@@ -42,7 +43,8 @@ class Report:
     """What a pass found and did: the plan, what became of each destination, and how much was rendered.
 
     `due` is when the same heads will ask for another pass: the first move that settles, in seconds since 1970.
-    `proposed` is what became of the proposal to the config; what it fails at holds up nobody else.
+    `proposed` is what became of the proposal to the config, `tagged` of revisions; what these fail at holds up nobody
+    else.
     """
 
     plan: FleetPlan
@@ -51,6 +53,7 @@ class Report:
     renders: int = 0
     due: int | None = None
     proposed: Outcome = field(default_factory=Done)
+    tagged: Tagged = field(default_factory=Tagged)
 
     @property
     def clean(self) -> bool:
@@ -169,17 +172,19 @@ def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publishe
             break
         log.info("race_lost", destinations=[one.name for one in left])
         remotes.fetch((), {one.url for one in left})
+    done = [one for name, one in written.items() if isinstance(outcomes[name], Done)]
+    tagged = _tag(desk, done, publisher)
     plans |= {one.plan.destination.key: _as_pushed(one.plan, outcomes[one.name]) for one in written.values()}
     proposal = _proposal(found, room, tools, plans.values())
     proposed = publisher.propose(tools.proposals, proposal, snapshot)
     fleet = FleetPlan(
         snapshot.id, desk.as_of(), room, tuple(plans[one.key] for one in destinations),
-        (*_catalog_findings(catalog), *proposal.findings, *push_findings(proposal, proposed)),
+        (*_catalog_findings(catalog), *proposal.findings, *push_findings(proposal, proposed), *tagged.findings),
         not catalog.unreadable, proposal, catalog.objects,
     )  # fmt: skip
     publisher.finish(fleet, remotes)
-    due = _due(room, found.now + RETRY_SECONDS if isinstance(proposed, Failed) else None)
-    return Report(fleet, outcomes, written, desk.renders, due, proposed)
+    due = _due(room, found.now + RETRY_SECONDS if isinstance(proposed, Failed) or tagged.failed else None)
+    return Report(fleet, outcomes, written, desk.renders, due, proposed, tagged)
 
 
 def _proposal(found: Gathered, room: RoomResult, tools: Tools, plans: Iterable[DestinationPlan]) -> Proposal:
@@ -231,6 +236,16 @@ def _publish(desk: Desk, plans: Iterable[DestinationPlan], publisher: Publisher)
         for index, done in enumerate(pool.map(publish, groups)):
             desk.tell("writing", index, len(groups))
             yield from done
+
+
+def _tag(desk: Desk, written: Iterable[Written], publisher: Publisher) -> Tagged:
+    by_url: dict[str, list[Written]] = {}
+    for one in written:
+        if one.plan.tags:
+            by_url.setdefault(one.plan.destination.url, []).append(one)
+    groups = [(remote, ready) for url, ready in by_url.items() if (remote := desk.remote(url))]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return all_tagged(pool.map(lambda group: publisher.tag(*group), groups))
 
 
 def tally(report: Report) -> dict[str, int]:

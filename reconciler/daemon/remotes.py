@@ -17,6 +17,7 @@ from reconciler.planning.branches import Step
 from reconciler.planning.destination import Destination
 from reconciler.planning.open_drafts import Offered
 from reconciler.planning.state import DestinationState, read_state
+from reconciler.planning.tags import TaggedRevision, tag_start
 from reconciler.snapshot.files import File, FileTree
 from reconciler.snapshot.objects import EXECUTABLE, FILE, BlobId, CommitId, ObjectId, TreeId
 
@@ -55,6 +56,26 @@ class Remote:
         assert commit, "a tag of something else is no revision, and nobody asks for its date"
         tagger = self._reader.tagger(ObjectId(tag)) if tag != commit else None
         return tagger.seconds if tagger else self.commit(commit).seconds
+
+    def message(self, ref: str) -> str:
+        """Return the message of a tag, of a lightweight one that of its commit."""
+        tag, commit = self.refs[ref], self.mirror.peeled(ref)
+        return self.commit(tag).message if tag == commit else self._reader.tag_message(ObjectId(tag))
+
+    def tagged(self, destination: Destination, packages: Collection[str]) -> Mapping[str, Sequence[TaggedRevision]]:
+        """Return the revisions of a destination's packages that have tags; asks the remote for these only.
+
+        Raises GitError.
+        """
+        starts = {package: tag_start(destination, package) for package in packages}
+        self.mirror.fetch_tags(starts.values())
+        return {package: tuple(self._tagged(f"refs/tags/{start}")) for package, start in starts.items()}
+
+    def _tagged(self, start: str) -> Iterator[TaggedRevision]:
+        for ref, tag in self.refs.items():
+            number, commit = ref.removeprefix(start), self.mirror.peeled(ref)
+            if ref.startswith(start) and number.isdecimal() and commit:
+                yield TaggedRevision(int(number), commit, ObjectId(tag), self.message(ref))
 
     def _is_behind(self, commit: CommitId, other: CommitId) -> bool:
         try:
@@ -186,11 +207,16 @@ class DestinationObjects:
 
     def __init__(self, remote: Remote, destination: Destination) -> None:
         self._destination = destination
+        self._tagged = remote.tagged
         self.tree_at, self.blob_at = remote.tree_at, remote.blob_at
         self.files, self.first_parents = remote.files, remote.first_parents
         self.fork, self.offers_more, self.collides = remote.fork, remote.offers_more, remote.collides
         self.blob, self.offered = remote.blob, remote.offered
         self._commit = remote.commit
+
+    def tagged(self, packages: Collection[str]) -> Mapping[str, Sequence[TaggedRevision]]:
+        """Return the revisions of these packages that have tags, by package."""
+        return self._tagged(self._destination, packages)
 
     def steps(self, head: CommitId, base: CommitId) -> Sequence[Step]:
         """Return our commits after `base` up to `head`, oldest first; each names its package in a trailer."""

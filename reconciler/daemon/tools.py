@@ -10,6 +10,7 @@ from reconciler.daemon.config import ConfigSnapshot
 from reconciler.daemon.proposals import Proposals
 from reconciler.daemon.publish import Written
 from reconciler.daemon.remotes import Remote, Remotes
+from reconciler.daemon.tags import Tagged
 from reconciler.gitio.verdicts import Outcome
 from reconciler.planning.decide import Render
 from reconciler.planning.destination import Destination
@@ -17,6 +18,7 @@ from reconciler.planning.drafts import Writer
 from reconciler.planning.fleet import FleetPlan
 from reconciler.planning.proposal import Proposal
 from reconciler.planning.state import DestinationState
+from reconciler.planning.tags import Tagging
 from reconciler.rules.variant import RoomResult
 from reconciler.snapshot.catalog import Catalog
 from reconciler.snapshot.files import FileTree
@@ -44,6 +46,10 @@ class Publisher(Protocol):
 
         Called for several remotes at once, each in a thread of its own.
         """
+        ...
+
+    def tag(self, remote: Remote, written: Sequence[Written]) -> Tagged:
+        """Make the tags that revisions of these destinations lack, after their states are in; threads as `publish`."""
         ...
 
     def propose(self, proposals: Proposals, proposal: Proposal, snapshot: ConfigSnapshot) -> Outcome:
@@ -99,6 +105,7 @@ class Tools:
     writer: Callable[[str], Writer]
     state_ref: str
     draft_template: str
+    tagging: Callable[[Catalog], Tagging]
     proposals: Proposals
     clock: Callable[[], float]
     missing_is_empty: bool = False

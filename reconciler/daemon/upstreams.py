@@ -56,6 +56,10 @@ class RemoteRefs:
         """Return when a tag was made."""
         return self._remote.tagged_seconds(f"refs/tags/{name}")
 
+    def message(self, name: str) -> str:
+        """Return the message of a tag, of a lightweight one that of its commit."""
+        return self._remote.message(f"refs/tags/{name}")
+
     def changed_seconds(self, commit: CommitId, path: str) -> int:
         """Return when a path last changed, along first parents up to `commit`."""
         return self._remote.changed_seconds(commit, path)

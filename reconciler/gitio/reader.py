@@ -119,6 +119,10 @@ class ObjectReader:
         lines = (line for line in head.split(b"\n") if line.startswith(b"tagger "))
         return next((_parse_person(line.removeprefix(b"tagger ")) for line in lines), None)
 
+    def tag_message(self, tag: ObjectId) -> str:
+        """Return the message of an annotated tag, its signature included."""
+        return self._one(tag, b"tag").partition(b"\n\n")[2].decode(errors="replace")
+
     def tree(self, tree: TreeId) -> tuple[TreeEntry, ...]:
         """Return the entries of a tree, in Git's order; recently read ones are remembered."""
         known = self._trees.get(tree)

@@ -16,7 +16,8 @@ STATUS_FOLDER = ".reconciler"
 class Destination:
     """One Repository that receives packages. `directory` is "" or ends without a slash.
 
-    `url` names the remote, `url_text` is what people wrote, without credentials.
+    `url` names the remote, `url_text` is what people wrote, without credentials; `tag_prefix` is what the tags of its
+    revisions start with (design 10.11).
     """
 
     key: ObjectKey
@@ -26,6 +27,7 @@ class Destination:
     directory: str
     deployment: bool
     where: Where
+    tag_prefix: str = ""
 
     @property
     def name(self) -> str:

@@ -14,6 +14,7 @@ from reconciler.planning.proposal import Proposal
 from reconciler.planning.settling import settling_findings
 from reconciler.planning.standing import Heads
 from reconciler.planning.state import DestinationState
+from reconciler.planning.tags import MissingTag
 from reconciler.rules.variant import RoomResult
 from reconciler.rules.variants.codes import UPSTREAM_WARNING
 from reconciler.snapshot.catalog import ConfigObject
@@ -23,7 +24,8 @@ from reconciler.snapshot.catalog import ConfigObject
 class DestinationPlan:
     """What was decided for one destination. `before` and `after` are its state; findings are about it as a whole.
 
-    A destination that could not be read has a finding and no outcomes: nothing is written to it.
+    A destination that could not be read has a finding and no outcomes: nothing is written to it. `tags` are what
+    its revisions lack, and get once the state is in.
     """
 
     destination: Destination
@@ -34,6 +36,7 @@ class DestinationPlan:
     held: tuple[Held, ...] = ()
     layouts: tuple[Layout, ...] = ()
     findings: tuple[Finding, ...] = ()
+    tags: tuple[MissingTag, ...] = ()
 
 
 @dataclass(frozen=True)

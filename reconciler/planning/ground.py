@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,11 +10,16 @@ from reconciler.planning.branches import History
 from reconciler.planning.destination import Destination, are_nested, draft_branch
 from reconciler.planning.standing import Heads, Repository
 from reconciler.planning.state import DestinationState, DraftBranch, Seen
+from reconciler.planning.tags import TaggedRevision
 from reconciler.snapshot.objects import BlobId, CommitId, TreeId
 
 
 class Objects(Repository, History, Protocol):
-    """A destination's repository, draft histories included."""
+    """A destination's repository, draft histories and tags of revisions included."""
+
+    def tagged(self, packages: Collection[str]) -> Mapping[str, Sequence[TaggedRevision]]:
+        """Return the revisions of these packages that have tags, by package: dear, and asked for a lost state only."""
+        ...
 
 
 Standing = tuple[TreeId | None, BlobId | None]

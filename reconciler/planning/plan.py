@@ -159,6 +159,7 @@ def _offer(draft: Draft, words: Words) -> Offer:
         plain=draft.plain,
         review=draft.rendered.review,
         against=draft.seen.published,
+        upstream=draft.variant.upstream.words,
     )
 
 

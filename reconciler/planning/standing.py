@@ -116,15 +116,18 @@ def _newly(offer: Offer, before: Sighting | None, now: Sighting) -> bool:
 
 
 def _published(record: PackageRecord, offer: Offer, commit: CommitId) -> PackageRecord:
-    number = record.revision + 1
     newer = record.offers[record.offers.index(offer) + 1 :]
+    revision = Revision(record.revision + 1, commit, offer, record.workspace)
+    put = None if record.put == offer else record.put
     return replace(
         record,
-        revision=number,
+        revision=revision.number,
         ours=offer,
-        put=None if record.put == offer else record.put,
+        put=put,
         offers=newer,
-        revisions=(*record.revisions, Revision(number, commit, offer))[-KEPT_REVISIONS:],
+        revisions=(*record.revisions, revision)[-KEPT_REVISIONS:],
+        # what goes on after an earlier head was merged is another draft (porch 1.1: a workspace is one revision's)
+        workspace=record.workspace + 1 if put else record.workspace,
     )
 
 

@@ -34,6 +34,7 @@ class Offer:
     `rendered` and `status` are the package tree and the status blob as committed, `base` is the source as it
     came, `merged` the source with all edits as it entered the pipeline, `plain` the same without edits made
     on the draft, `against` what stood on the cluster branch, `review` a digest of conditions, gates, conflicts.
+    `upstream` are the words for where it came from that trailers use.
     """
 
     rendered: TreeId
@@ -43,6 +44,7 @@ class Offer:
     plain: TreeId
     review: str
     against: TreeId | None = None
+    upstream: str = ""
 
     def as_data(self) -> dict[str, Any]:
         """Return it as JSON data."""
@@ -51,15 +53,22 @@ class Offer:
 
 @dataclass(frozen=True)
 class Revision:
-    """A published revision: its number, the commit on the cluster branch, and the offer it came from."""
+    """A published revision: its number, the commit on the cluster branch, and the offer it came from.
+
+    `workspace` is the number of its draft, 0 where nobody knows; `tag` the tag object that bears its name at the
+    remote, "" as long as none is known to.
+    """
 
     number: int
     commit: CommitId
     offer: Offer
+    workspace: int = 0
+    tag: str = ""
 
     def as_data(self) -> dict[str, Any]:
         """Return it as JSON data."""
-        return {"number": self.number, "commit": self.commit, "offer": self.offer.as_data()}
+        data = {"number": self.number, "commit": self.commit, "offer": self.offer.as_data()}
+        return {**data, "workspace": self.workspace, "tag": self.tag}
 
 
 @dataclass(frozen=True)
@@ -219,7 +228,7 @@ def _read_record(data: Mapping[str, Any]) -> PackageRecord:
         put=Offer(**data["put"]) if data["put"] else None,
         draft=data["draft"],
         offers=tuple(Offer(**offer) for offer in data["offers"]),
-        revisions=tuple(Revision(one["number"], one["commit"], Offer(**one["offer"])) for one in data["revisions"]),
+        revisions=tuple(map(_read_revision, data["revisions"])),
         declined=tuple(data["declined"]),
         trace=data["trace"],
         seen=Seen(**data["seen"]),
@@ -229,6 +238,11 @@ def _read_record(data: Mapping[str, Any]) -> PackageRecord:
         outcome=data["outcome"],
         conflicts=tuple(data.get("conflicts", ())),
     )
+
+
+def _read_revision(data: Mapping[str, Any]) -> Revision:
+    known = {name: data[name] for name in ("workspace", "tag") if name in data}
+    return Revision(data["number"], data["commit"], Offer(**data["offer"]), **known)
 
 
 def _read_owner(data: Mapping[str, str]) -> Owner:

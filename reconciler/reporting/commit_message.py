@@ -86,13 +86,12 @@ def _section(title: str, lines: tuple[str, ...]) -> str:
 
 
 def _trailers(draft: Draft, destination: Destination, config: str) -> Iterable[str]:
-    upstream = draft.variant.upstream
     trailers = {
         "Owner": object_words(draft.variant.owner.key),
         "Task": draft.task,
         "Repository": destination.name,
         "Package": draft.variant.place.package,
-        "Upstream": f"{upstream.repository}/{upstream.package} {upstream.ref} {upstream.commit}",
+        "Upstream": draft.variant.upstream.words,
         "Config-Commit": config,
         "Inputs": inputs_digest(draft.record.trace),
     }

@@ -80,12 +80,15 @@ def _read(one: ConfigObject) -> Repository | list[Finding]:
         message = f'spec.git.branch "{branch}" is not usable: {why}'
         return [_finding(one, ("spec", "git", "branch"), message, NAME_NOT_USABLE)]
     directory = (git.get("directory") or "").strip("/")
-    prefix = git.get("tagPrefix")
+    written = git.get("tagPrefix")
+    prefix = (f"{one.key.name}/" if deployment else "") if written is None else written
+    # a package and a number follow
+    if why := ref_name_fault(f"{prefix}x"):
+        message = f'spec.git.tagPrefix "{prefix}" is not usable: {why}'
+        return [_finding(one, ("spec", "git", "tagPrefix"), message, NAME_NOT_USABLE)]
     return Repository(
-        one.key, git["repo"], branch, directory, deployment,
-        (f"{one.key.name}/" if deployment else "") if prefix is None else prefix,
-        one.where, one.labels, one.annotations,
-    )  # fmt: skip
+        one.key, git["repo"], branch, directory, deployment, prefix, one.where, one.labels, one.annotations
+    )
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

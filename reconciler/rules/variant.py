@@ -74,6 +74,11 @@ class Upstream:
         }  # fmt: skip
 
     @property
+    def words(self) -> str:
+        """Where it comes from on one line, as trailers say it (porch 15.3)."""
+        return f"{self.repository}/{self.package} {self.ref} {self.commit}"
+
+    @property
     def fact(self) -> str:
         """What of it the output of a render depends on, as the trace keeps it."""
         return f"{self.repo} {self.directory} {self.ref} {self.tree}"

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from reconciler.krm.yaml import YamlError, parse
 from reconciler.rules.variants.model import FloatingTag, Head, Reference, Revision, Upstream, Workspace
 from reconciler.rules.variants.revision_names import below, in_order, number_of, tag_starts
+from reconciler.rules.variants.workspaces import workspace_of
 from reconciler.snapshot.objects import CommitId, TreeId
 
 LATEST = "latest"
@@ -44,6 +45,10 @@ class UpstreamRefs(Protocol):
 
     def file(self, commit: CommitId, path: str) -> bytes | None:
         """Return a file's content."""
+        ...
+
+    def message(self, name: str) -> str:
+        """Return the message of a tag, of a lightweight one that of the commit it peels to."""
         ...
 
     def tagged_seconds(self, name: str) -> int:
@@ -160,7 +165,7 @@ class _Where:
             case Revision(suffix):
                 return self._tagged(suffix) or self._not_found(suffix)
             case Workspace(name):
-                return self._tagged(name) or self._unpublished(name) or self._not_found(name)
+                return self._tagged(name) or self._worked_on(name) or self._unpublished(name) or self._not_found(name)
             case FloatingTag(name) if name == LATEST:
                 return self._latest() or self._not_found(name)
             case FloatingTag(name):
@@ -193,6 +198,18 @@ class _Where:
         for name in () if "/" in suffix else (f"{start}/{suffix}" for start in self._starts()):
             if commit := self.refs.tag(name):
                 return _Ref(name, number_of(suffix), commit, floating)
+        return None
+
+    def _worked_on(self, workspace: str) -> _Ref | None:
+        """Return the published revision whose tag, or commit, says that this was its workspace (porch 3)."""
+        package = self.upstream.package
+        for start in self._starts():
+            names = self.refs.tags(f"{start}/")
+            suffixes = sorted((name.removeprefix(f"{start}/") for name in names), key=in_order, reverse=True)
+            for suffix in suffixes:
+                found = self._tagged(suffix)
+                if found and workspace_of(self.refs.message(found.name), package) == workspace:
+                    return found
         return None
 
     def _unpublished(self, workspace: str) -> Unresolved | None:

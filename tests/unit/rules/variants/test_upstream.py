@@ -30,6 +30,10 @@ class Refs:
     without_kptfile: frozenset[str] = frozenset()
     files: dict[str, bytes] = field(default_factory=dict)
     dates: dict[str, int] = field(default_factory=dict)
+    messages: dict[str, str] = field(default_factory=dict)
+
+    def message(self, name: str) -> str:
+        return self.messages.get(name, "")
 
     def tag(self, name: str) -> CommitId | None:
         return CommitId(self.tag_names[name]) if name in self.tag_names else None
@@ -87,6 +91,36 @@ def test_resolved(reference: Reference, ref: str, number: int, commit: str, floa
 
     tree = TreeId(f"{commit}:broker")
     assert resolved == Resolved("catalog", "broker", ref, number, CommitId(commit), tree, floating, "broker")
+
+
+def ours(workspace: str, package: str = "broker") -> str:
+    return f"publish(x/{package}): v1\n\nReconciler-Package: {package}\nReconciler-Workspace: {workspace}\n"
+
+
+@pytest.mark.parametrize(
+    ("messages", "ref"),
+    [
+        pytest.param({"broker/v2": ours("w")}, "broker/v2", id="a-tag-of-ours"),
+        pytest.param({"broker/v2": ours("w"), "broker/v10": ours("w")}, "broker/v10", id="the-highest-of-several"),
+        pytest.param(
+            {"broker/v1": 'Approving\n\nkpt:{"package":"broker","workspaceName":"w"}'}, "broker/v1", id="porch"
+        ),
+        pytest.param({"broker/v1": ours("w", "other")}, "", id="of-another-package"),
+        pytest.param({"broker/v99/x": ours("w")}, "", id="of-a-package-below"),
+        pytest.param({"broker/v1": ours("w2")}, "", id="another-workspace"),
+    ],
+)
+def test_the_revision_of_a_workspace(messages: dict[str, str], ref: str) -> None:
+    found = resolve(upstream(Workspace("w")), CATALOG, Refs(TAGS, messages=messages))
+
+    assert (found.ref if isinstance(found, Resolved) else "") == ref
+
+
+def test_a_revision_called_like_the_workspace_goes_before_one_that_had_it() -> None:
+    found = resolve(upstream(Workspace("v2")), CATALOG, Refs(TAGS, messages={"broker/v10": ours("v2")}))
+
+    assert isinstance(found, Resolved)
+    assert found.ref == "broker/v2"
 
 
 def missing(revision: str, instead: str) -> str:
