@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from reconciler.daemon.acting import act_on
+from reconciler.daemon.acts import Act, Verb
 from reconciler.daemon.publish import Written
 from reconciler.daemon.publishers import Push
 from reconciler.daemon.reconcile import Report, reconcile
 from reconciler.daemon.remotes import Remote
+from reconciler.daemon.review import Asked, Place, Review
 from reconciler.daemon.tools import Publisher
 from reconciler.gitio.verdicts import Outcome as PushOutcome
+from reconciler.gitio.verdicts import PushReport, PushUnit
 from reconciler.krm.findings import Finding
 from reconciler.krm.yaml import parse
+from reconciler.planning.destination import Destination
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Unchanged
+from reconciler.reporting.acted import Acted
+from reconciler.reporting.open_drafts import Sheet
 from reconciler.settings import Settings
 from reconciler.wiring import build_keep, build_parts, build_push
 from tests.support.git_env import commit_files, git, make_bare, read_file, read_ref, read_refs
@@ -117,9 +125,11 @@ class Pass:
 
     @property
     def outcomes(self) -> dict[str, str]:
-        """What was decided, by place: `draft`, why nothing was to do, or the codes of what blocks."""
-        found = {str(one.variant.place): _told(one) for _, one in self.report.plan.outcomes()}
-        for plan in self.report.plan.destinations:
+        """What was decided, by place: `draft`, why nothing was to do, how it leaves, or the codes of what blocks."""
+        plans = self.report.plan.destinations
+        found = {f"{plan.destination.name}/{one.package}": one.how for plan in plans for one in plan.leaving}
+        found |= {str(one.variant.place): _told(one) for _, one in self.report.plan.outcomes()}
+        for plan in plans:
             found |= {f"{plan.destination.name}/{one.package}": one.finding.code for one in plan.held}
         return found
 
@@ -162,6 +172,19 @@ class _Interrupted:
         while self._pending:
             self._pending.pop()()
         return self._push.publish(remote, written)
+
+
+class _InterruptedReview(Review):
+    """A review to whose pushes something else comes first."""
+
+    def __init__(self, review: Review, pending: list[Callable[[], object]]) -> None:
+        vars(self).update(vars(review))
+        self._pending = pending
+
+    def push(self, destination: Destination, units: Sequence[PushUnit]) -> PushReport:
+        while self._pending:
+            self._pending.pop()()
+        return super().push(destination, units)
 
 
 class World:
@@ -228,6 +251,37 @@ class World:
         parts = build_parts(self._read_settings(), self.source, clock=lambda: self.now)
         with parts.remotes as remotes:
             return reconcile(parts.source, remotes, parts.tools, publisher)
+
+    # what reviewers do by command
+
+    def act(
+        self, verb: Verb, *places: str, meddle: Callable[[], object] | None = None, **more: Any
+    ) -> tuple[Acted, ...]:
+        """Propose, approve, reject or drop as Grace, all without places; `meddle` comes before the first push."""
+        asked = Asked(
+            tuple(Place(*place.split("/", 1)) for place in places),
+            more.pop("selector", None),
+            more.pop("removals", False),
+        )
+        act = Act(verb, ("Grace", "grace@example.com"), **more)
+        with self._review([meddle] if meddle else []) as review:
+            return act_on(review, asked, act)
+
+    def sheets(self, *places: str, whole: bool = False) -> list[Sheet]:
+        """Return what is open on these clusters, or on all."""
+        asked = Asked(tuple(Place(*place.split("/", 1)) for place in places))
+        with self._review([]) as review:
+            return [
+                review.sheet(draft, asked.packages(bench.destination.name), whole=whole)
+                for bench in review.open(asked)
+                for draft in bench.drafts
+            ]
+
+    @contextmanager
+    def _review(self, pending: list[Callable[[], object]]) -> Iterator[Review]:
+        parts = build_parts(self._read_settings(), self.source, clock=lambda: self.now)
+        with parts.remotes as remotes:
+            yield _InterruptedReview(Review(parts.source, remotes, parts.tools), pending)
 
     @property
     def source(self) -> str:

@@ -1,0 +1,449 @@
+"""The review loop without a forge: people propose, approve and reject by command, and every next pass is silent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.daemon.review import UnknownPlaceError
+from reconciler.krm.selector_text import parse_selector
+from reconciler.krm.selectors import LabelSelector
+from reconciler.reporting.acted import Acted
+from tests.support.git_env import assert_sound, git, read_refs, write_hook
+from tests.support.world import STATE, World, config_map, package, repository, small_world, variant
+
+NOTE = f"{STATE}_rejected/drafts/berlin"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Berlin has a draft with the packages gateway and metrics, Lisbon one with its gateway."""
+    world = small_world(tmp_path)
+    world.sync()
+    return world
+
+
+def told(acted: tuple[Acted, ...]) -> dict[str, str]:
+    """Return what became of each draft: its word, and the reasons."""
+    return {one.branch or one.repository: " ".join([one.word, *(r.reason for r in one.reasons)]) for one in acted}
+
+
+def release(world: World, version: str = "v2", image: str = "2.0") -> None:
+    world.release("metrics", version, package("metrics", image=image))
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", version)})
+
+
+def gated(world: World, status: str = "False") -> None:
+    """Give metrics a gate that is not met."""
+    files = package("metrics", image="2.0")
+    files["Kptfile"] += (
+        "info:\n  readinessGates:\n    - conditionType: acme.example/tested\n"
+        f'status:\n  conditions:\n    - type: acme.example/tested\n      status: "{status}"\n      message: not yet\n'
+    )
+    world.release("metrics", "v2", files)
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
+    world.sync()
+
+
+# propose
+
+
+def test_a_proposal_stands_at_the_drafts_head_and_freezes_it(world: World) -> None:
+    proposed = world.act("propose", "berlin")
+
+    assert told(proposed) == {"drafts/berlin": "proposed"}
+    assert world.head("proposed/berlin") == world.head("drafts/berlin")
+    assert world.sync().is_silent
+    release(world)
+    assert world.sync().outcomes["berlin/metrics"] == "DownstreamProposed"
+    assert world.head("proposed/berlin") == world.head("drafts/berlin")
+    assert world.sync().is_silent
+
+
+def test_proposing_again_changes_nothing(world: World) -> None:
+    world.act("propose", "berlin")
+    before = read_refs(world.fleet)
+
+    again = world.act("propose", "berlin")
+
+    assert told(again) == {"drafts/berlin": "unchanged"}
+    assert read_refs(world.fleet) == before
+
+
+def test_a_proposal_that_people_have_moved_on_from_is_stale_and_moved_by_the_next(world: World) -> None:
+    world.act("propose", "berlin")
+    world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+
+    assert [sheet.draft.lifecycle for sheet in world.sheets("berlin")] == ["Stale"]
+    assert told(world.act("approve", "berlin")) == {"drafts/berlin": "refused NotProposed"}
+    assert told(world.act("propose", "berlin")) == {"drafts/berlin": "proposed"}
+    assert world.head("proposed/berlin") == world.head("drafts/berlin")
+
+
+@pytest.mark.parametrize("verb", ["propose", "approve"])
+def test_an_unmet_gate_keeps_a_draft_from_being_proposed_and_published(world: World, verb: str) -> None:
+    gated(world)
+    before = read_refs(world.fleet)
+
+    acted = world.act("propose", "berlin") if verb == "propose" else world.act("approve", "berlin", at_once=True)
+
+    assert told(acted) == {"drafts/berlin": "refused GateNotMet"}
+    assert acted[0].reasons[0].message == "metrics: acme.example/tested is False: not yet"
+    assert read_refs(world.fleet) == before
+
+
+def test_the_packages_without_a_gate_can_go(world: World) -> None:
+    gated(world)
+
+    assert told(world.act("propose", "berlin/gateway")) == {"drafts/berlin": "proposed"}
+    assert told(world.act("approve", "berlin")) == {"drafts/berlin": "refused GateNotMet"}
+    assert told(world.act("approve", "berlin/gateway")) == {"drafts/berlin": "published"}
+    assert world.paths(world.fleet, "clusters/berlin", "metrics") == []
+
+
+def test_who_meets_a_gate_on_the_draft_opens_it(world: World) -> None:
+    gated(world)
+    world.edit("drafts/berlin", "metrics/Kptfile", 'status: "False"', 'status: "True"')
+
+    assert told(world.act("propose", "berlin")) == {"drafts/berlin": "proposed"}
+
+
+def test_where_nobody_deploys_from_an_unmet_gate_is_a_warning(tmp_path: Path) -> None:
+    world = small_world(tmp_path)
+    blueprints = repository("berlin", branch="clusters/berlin").replace("deployment: true", "deployment: false")
+    world.write({"clusters/berlin.yaml": blueprints})
+    gated(world)
+
+    (acted,) = world.act("approve", "berlin", at_once=True)
+
+    assert acted.word == "published"
+    assert [warning.message for warning in acted.warnings] == ["metrics: acme.example/tested is False: not yet"]
+
+
+def test_a_draft_whose_function_failed_is_not_proposed(world: World) -> None:
+    files = package("metrics", image="2.0")
+    files["Kptfile"] += "pipeline:\n  mutators:\n    - image: nobody/knows:v1\n"
+    world.release("metrics", "v2", files)
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
+    world.sync()
+
+    assert told(world.act("propose", "berlin")) == {"drafts/berlin": "refused RenderFailed"}
+
+
+def test_a_conflict_that_blocks_keeps_the_older_offer_from_being_proposed(world: World) -> None:
+    world.act("approve", "berlin", at_once=True)
+    world.settle()
+    release(world)
+    world.sync()
+    world.edit("drafts/berlin", "metrics/deployment.yaml", "metrics:2.0", "metrics:2.0-ours")
+    world.release("metrics", "v3", package("metrics", image="3.0"))
+    text = variant("metrics-berlin", "berlin", "metrics", "v3", extra="conflictPolicy: block")
+    world.write({"metrics.yaml": text})
+    assert world.sync().outcomes["berlin/metrics"] == "MergeConflict"
+
+    assert told(world.act("propose", "berlin")) == {"drafts/berlin": "refused MergeConflict"}
+
+
+# approve
+
+
+def test_two_people_two_packages_one_approved_and_one_squashed(world: World) -> None:
+    world.act("propose", "berlin")
+    root = world.head("clusters/berlin")
+
+    approved = world.act("approve", "berlin/metrics")
+
+    assert told(approved) == {"drafts/berlin": "published"}
+    assert git(world.fleet, "log", "-1", "--format=%P", "clusters/berlin") == root
+    assert git(world.fleet, "diff", "--name-only", "clusters/berlin", "drafts/berlin", "--", "metrics") == ""
+    assert world.head("drafts/berlin") == world.head("proposed/berlin") != ""
+    assert world.sync().outcomes["berlin/metrics"] == "published"
+    assert world.sync().is_silent
+    world.merge("berlin", "squash")
+    world.sync()
+    assert world.sync().is_silent
+    assert (world.head("drafts/berlin"), world.head("proposed/berlin")) == ("", "")
+    assert [world.record("berlin", name)["revision"] for name in ("gateway", "metrics")] == [1, 1]
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    release(world)
+    assert world.sync().outcomes["berlin/metrics"] == "draft"
+    text = world.text("drafts/berlin", "metrics/deployment.yaml")
+    assert "metrics:2.0" in text
+    assert "replicas: 5" in text
+    world.act("approve", "berlin", at_once=True)
+    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.record("berlin", "metrics")["revision"] == 2
+    assert_sound(world.fleet)
+
+
+def test_a_whole_draft_goes_as_one_merge_of_the_persons_and_ends(world: World) -> None:
+    world.act("propose", "berlin")
+    root, head = world.head("clusters/berlin"), world.head("drafts/berlin")
+
+    acted = world.act("approve", "berlin", words="fine by me")
+
+    assert told(acted) == {"drafts/berlin": "published"}
+    assert git(world.fleet, "log", "-1", "--format=%P", "clusters/berlin") == f"{root} {head}"
+    assert git(world.fleet, "log", "-1", "--format=%an %cn", "clusters/berlin") == "Grace reconciler"
+    message = git(world.fleet, "log", "-1", "--format=%B", "clusters/berlin")
+    assert message.startswith("publish(berlin): 2 packages of drafts/berlin\n\nfine by me\n\n- gateway: clone v1\n")
+    trailers = git(world.fleet, "log", "-1", "--format=%(trailers:key=Reconciler-Package,valueonly)", "clusters/berlin")
+    assert trailers.split() == ["gateway", "metrics"]
+    assert git(world.fleet, "diff", "--name-only", "clusters/berlin", head) == ""
+    assert (world.head("drafts/berlin"), world.head("proposed/berlin")) == ("", "")
+    assert world.sync().outcomes["berlin/gateway"] == "published"
+    assert world.sync().is_silent
+    assert_sound(world.fleet)
+
+
+def test_the_last_package_ends_the_draft(world: World) -> None:
+    world.act("propose", "berlin")
+    world.act("approve", "berlin/metrics")
+
+    world.act("approve", "berlin/gateway")
+
+    assert (world.head("drafts/berlin"), world.head("proposed/berlin")) == ("", "")
+    assert set(world.paths(world.fleet, "clusters/berlin", ".reconciler")) == {"gateway.yaml", "metrics.yaml"}
+    assert world.settle().outcomes["berlin/gateway"] == "published"
+
+
+def test_approving_twice_is_approving_once(world: World) -> None:
+    world.act("approve", "berlin", at_once=True)
+    before = read_refs(world.fleet)
+
+    assert told(world.act("approve", "berlin")) == {"berlin": "unchanged"}
+    assert told(world.act("approve", "berlin/metrics")) == {"berlin": "unchanged"}
+    assert read_refs(world.fleet) == before
+
+
+def test_what_is_not_proposed_is_not_approved(world: World) -> None:
+    before = read_refs(world.fleet)
+
+    assert told(world.act("approve", "berlin")) == {"drafts/berlin": "refused NotProposed"}
+    assert read_refs(world.fleet) == before
+
+
+def test_what_people_offer_beside_the_packages_goes_with_the_whole_draft_alone(world: World) -> None:
+    world.commit("drafts/berlin", {"README.md": "ours\n"})
+    world.act("propose", "berlin")
+    assert [sheet.beside for sheet in world.sheets("berlin")] == [("README.md",)]
+
+    world.act("approve", "berlin/gateway", "berlin/metrics")
+
+    assert world.paths(world.fleet, "clusters/berlin", "metrics")
+    assert "README.md" not in world.paths(world.fleet, "clusters/berlin")
+    assert world.head("drafts/berlin")
+    world.act("approve", "berlin")
+    assert world.text("clusters/berlin", "README.md") == "ours\n"
+    assert world.head("drafts/berlin") == ""
+    assert world.settle().outcomes["berlin/metrics"] == "published"
+
+
+def test_what_moved_elsewhere_on_the_cluster_branch_stays(world: World) -> None:
+    world.act("propose", "berlin")
+    world.commit("clusters/berlin", {"README.md": "ours\n", "metrics-of-ours/notes.md": "x\n"})
+
+    assert told(world.act("approve", "berlin")) == {"drafts/berlin": "published"}
+    assert world.text("clusters/berlin", "README.md") == "ours\n"
+    assert world.settle().outcomes["berlin/metrics"] == "published"
+
+
+def test_a_file_that_both_sides_changed_is_left_to_people(world: World) -> None:
+    world.act("approve", "berlin", at_once=True)
+    world.settle()
+    release(world)
+    world.sync()
+    world.act("propose", "berlin")
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+
+    assert told(world.act("approve", "berlin")) == {"drafts/berlin": "refused BranchMoved"}
+    world.act("reject", "berlin")
+    world.sync()
+    assert told(world.act("approve", "berlin", at_once=True)) == {"drafts/berlin": "published"}
+    text = world.text("clusters/berlin", "metrics/deployment.yaml")
+    assert "replicas: 5" in text
+    assert "metrics:2.0" in text
+
+
+def test_a_person_who_pushes_to_the_cluster_branch_meanwhile_is_not_overwritten(world: World) -> None:
+    world.act("propose", "berlin")
+
+    acted = world.act(
+        "approve", "berlin", meddle=lambda: world.commit("clusters/berlin", {"README.md": "first\n"}, "hot fix")
+    )
+
+    assert told(acted) == {"drafts/berlin": "published"}
+    assert world.text("clusters/berlin", "README.md") == "first\n"
+    assert world.settle().outcomes["berlin/metrics"] == "published"
+
+
+@pytest.mark.parametrize("places", [["berlin"], ["berlin/gateway"]])
+def test_a_draft_that_moves_meanwhile_is_looked_at_again_first(world: World, places: list[str]) -> None:
+    acted = world.act(
+        "approve", *places, at_once=True, meddle=lambda: world.commit("drafts/berlin", {"metrics/x.md": "unseen\n"})
+    )
+
+    assert told(acted) == {"drafts/berlin": "refused DraftMoved"}
+    assert world.paths(world.fleet, "clusters/berlin") == []
+
+
+def test_a_host_that_refuses_is_told_in_its_words_and_stops_nobody_else(world: World) -> None:
+    write_hook(world.fleet, "update", 'case "$1" in refs/heads/clusters/berlin) echo two eyes >&2; exit 1;; esac')
+
+    acted = world.act("approve", at_once=True)
+
+    assert told(acted) == {"drafts/berlin": "refused HostRefused", "drafts/lisbon": "published"}
+    assert "two eyes" in acted[0].reasons[0].message
+    assert world.head("drafts/berlin")
+    assert world.head("drafts/lisbon") == ""
+
+
+def test_clusters_that_share_a_branch_are_approved_one_after_the_other(tmp_path: Path) -> None:
+    world = small_world(tmp_path)
+    for cluster in ("berlin", "lisbon"):
+        text = (world.config / f"clusters/{cluster}.yaml").read_text()
+        where = "repo: ./fleet.git\n    branch: all\n    directory: " + cluster
+        world.write({f"clusters/{cluster}.yaml": text.replace("repo: ./fleet.git", where)})
+    world.commit("all", {"README.md": "ours\n"})
+    world.sync()
+
+    acted = world.act("approve", at_once=True)
+
+    assert told(acted) == {"drafts/berlin": "published", "drafts/lisbon": "published"}
+    assert {path.split("/")[0] for path in world.paths(world.fleet, "all")} == {"README.md", "berlin", "lisbon"}
+    assert world.settle().outcomes["lisbon/gateway"] == "published"
+
+
+def test_a_draft_for_each_package_is_proposed_and_approved_alone(tmp_path: Path) -> None:
+    world = small_world(tmp_path, drafts={"branch": "drafts/{repository}/{package}"})
+    world.sync()
+
+    assert told(world.act("propose", "berlin/metrics")) == {"drafts/berlin/metrics": "proposed"}
+    assert told(world.act("approve", "berlin")) == {
+        "drafts/berlin/gateway": "refused NotProposed", "drafts/berlin/metrics": "published"
+    }  # fmt: skip
+    assert world.settle().outcomes["berlin/metrics"] == "published"
+
+
+# reject
+
+
+def test_a_rejected_draft_is_a_draft_again_and_tells_why(world: World) -> None:
+    world.act("propose", "berlin")
+
+    acted = world.act("reject", "berlin", words="too early")
+
+    assert told(acted) == {"drafts/berlin": "rejected"}
+    assert world.head("proposed/berlin") == ""
+    (sheet,) = world.sheets("berlin")
+    assert sheet.rejection
+    assert sheet.rejection.words() == "rejected by Grace: too early"
+    assert world.settle().outcomes["berlin/metrics"] == "drafted"
+    release(world)
+    world.sync()
+    assert "metrics:2.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
+    assert [sheet.rejection for sheet in world.sheets("berlin")] == [None]
+    world.act("propose", "berlin")
+    assert NOTE not in read_refs(world.fleet)
+
+
+def test_what_is_not_proposed_need_not_be_rejected(world: World) -> None:
+    assert told(world.act("reject", "berlin")) == {"drafts/berlin": "unchanged"}
+
+
+def test_a_dropped_draft_comes_back_only_when_it_would_be_another(world: World) -> None:
+    head = world.head("drafts/berlin")
+    world.act("propose", "berlin")
+
+    assert told(world.act("drop", "berlin", words="not here")) == {"drafts/berlin": "dropped"}
+
+    assert (world.head("drafts/berlin"), world.head("proposed/berlin")) == ("", "")
+    assert git(world.fleet, "log", "-1", "--format=%P", NOTE) == head
+    after = world.settle()
+    assert (after.outcomes["berlin/gateway"], after.outcomes["berlin/metrics"]) == ("declined", "declined")
+    release(world)
+    assert world.sync().outcomes["berlin/metrics"] == "draft"
+    assert world.settle().outcomes["berlin/gateway"] == "declined"
+
+
+@pytest.mark.parametrize("published", [pytest.param(False, id="new"), pytest.param(True, id="an-update")])
+def test_a_dropped_package_leaves_the_others_on_the_draft(world: World, published: bool) -> None:
+    if published:
+        world.act("approve", "berlin", at_once=True)
+        world.settle()
+        release(world)
+        world.write({"regions/north.yaml": config_map("region-north", api="api.new")})
+        world.sync()
+
+    assert told(world.act("drop", "berlin/metrics", words="not here")) == {"drafts/berlin": "dropped"}
+
+    after = world.settle()
+    assert (after.outcomes["berlin/gateway"], after.outcomes["berlin/metrics"]) == ("drafted", "declined")
+    assert git(world.fleet, "diff", "--name-only", "clusters/berlin", "drafts/berlin", "--", "metrics") == ""
+    assert told(world.act("approve", "berlin", at_once=True)) == {"drafts/berlin": "published"}
+    assert world.settle().outcomes["berlin/metrics"] == "declined"
+
+
+# what is open
+
+
+def test_what_is_open_is_told_with_its_edits_and_conflicts(world: World) -> None:
+    world.act("approve", "berlin", at_once=True)
+    world.settle()
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "metrics:1.0", "metrics:1.0-ours")
+    release(world)
+    world.sync()
+    world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+
+    (sheet,) = world.sheets("berlin", whole=True)
+
+    assert sheet.people == ("Ada",)
+    assert (sheet.draft.edited, sheet.behind) == (True, 0)
+    (one,) = sheet.contents
+    assert one.package.edited
+    assert [conflict["pointer"] for conflict in one.package.status["conflicts"]]
+    assert "upstream catalog/metrics: v1 → v2" in one.causes
+    assert "replicas 2 → 5" in one.changes.summary_lines()[0]
+
+
+def test_many_are_meant_by_the_labels_of_their_repositories(world: World) -> None:
+    south = parse_selector("region=south")
+    assert isinstance(south, LabelSelector)
+
+    assert told(world.act("propose", selector=south)) == {"drafts/lisbon": "proposed"}
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        pytest.param("paris", "paris: there is no Repository paris; there are berlin, catalog, lisbon", id="cluster"),
+        pytest.param(
+            "berlin/none", "berlin/none: berlin has no such package; it has gateway, metrics", id="package"
+        ),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_none_is_told_with_those_there_are(world: World, place: str, message: str) -> None:
+    with pytest.raises(UnknownPlaceError, match=f"^{message}$"):
+        world.act("propose", place)
+
+
+def test_what_cannot_be_read_is_told_and_stops_nobody_else(world: World) -> None:
+    git(world.fleet, "update-ref", "-d", "refs/heads/clusters/berlin")
+
+    acted = world.act("propose")
+
+    assert told(acted) == {"berlin": "failed", "drafts/lisbon": "proposed"}
+    assert "is gone, though it was there before" in acted[0].why
+
+
+def test_a_draft_that_nobody_remembers_is_not_published_blindly(world: World) -> None:
+    git(world.fleet, "update-ref", "-d", f"{STATE}berlin")
+
+    acted = world.act("approve", "berlin", at_once=True)
+
+    assert told(acted) == {"berlin": "failed"}
+    assert "sync first" in acted[0].why
+    world.sync()
+    assert told(world.act("approve", "berlin", at_once=True)) == {"drafts/berlin": "published"}
+    assert world.settle().outcomes["berlin/metrics"] == "published"
