@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from reconciler.cli.reviewing import Bulk, Setup, bulk_options, removals_option, run_act
+from reconciler.cli.reviewing import Bulk, Setup, author_option, bulk_options, person_at, removals_option, run_act
 from reconciler.daemon.acts import Act
 from reconciler.daemon.review import Place
 from reconciler.krm.selectors import LabelSelector
@@ -13,6 +13,7 @@ from reconciler.krm.selectors import LabelSelector
 @click.command("approve")
 @bulk_options
 @removals_option
+@author_option
 @click.option("--propose", "at_once", is_flag=True, help="Approve what is not proposed, too, as it stands now.")
 @click.option("-m", "--message", default="", help="What you have to say; it stands in the commit.")
 def command(
@@ -30,6 +31,6 @@ def command(
     message: str,
 ) -> int:
     """Publish drafts on their cluster branches: a merge of all of a draft, or a commit with the named packages."""
-    bulk = Bulk(places, everything, selector, author, output, removals)
+    bulk = Bulk(places, everything, selector, output, removals)
     setup = Setup(config, fleet, settings_file, cache)
-    return run_act(setup, bulk, lambda person: Act("approve", person, message, at_once))
+    return run_act(setup, bulk, Act("approve", person_at(setup, author), message, at_once))

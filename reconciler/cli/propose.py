@@ -17,7 +17,6 @@ def command(
     places: tuple[Place, ...],
     everything: bool,
     selector: LabelSelector | None,
-    author: tuple[str, str] | None,
     output: str,
     config: str | None,
     fleet: str | None,
@@ -26,5 +25,5 @@ def command(
     removals: bool,
 ) -> int:
     """Propose drafts as they stand. Refused while a gate of a deployment repository is unmet."""
-    bulk = Bulk(places, everything, selector, author, output, removals)
-    return run_act(Setup(config, fleet, settings_file, cache), bulk, lambda person: Act("propose", person))
+    bulk = Bulk(places, everything, selector, output, removals)
+    return run_act(Setup(config, fleet, settings_file, cache), bulk, Act("propose"))

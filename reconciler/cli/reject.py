@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from reconciler.cli.reviewing import Bulk, Setup, bulk_options, run_act
+from reconciler.cli.reviewing import Bulk, Setup, author_option, bulk_options, person_at, run_act
 from reconciler.daemon.acts import Act
 from reconciler.daemon.review import Place
 from reconciler.krm.selectors import LabelSelector
@@ -12,6 +12,7 @@ from reconciler.krm.selectors import LabelSelector
 
 @click.command("reject")
 @bulk_options
+@author_option
 @click.option("--reason", default="", help="Why; it is told with the draft as long as that stands.")
 @click.option("--drop", is_flag=True, help="Drop what is offered: it comes back only when it would be another.")
 def command(
@@ -28,6 +29,6 @@ def command(
     drop: bool,
 ) -> int:
     """Make proposed drafts drafts again, which the next pass may write to."""
-    bulk = Bulk(places, everything, selector, author, output)
+    bulk = Bulk(places, everything, selector, output)
     setup = Setup(config, fleet, settings_file, cache)
-    return run_act(setup, bulk, lambda person: Act("drop" if drop else "reject", person, reason))
+    return run_act(setup, bulk, Act("drop" if drop else "reject", person_at(setup, author), reason))

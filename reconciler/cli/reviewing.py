@@ -30,7 +30,7 @@ from reconciler.krm.selector_text import parse_selector
 from reconciler.krm.selectors import LabelSelector
 from reconciler.reporting.acted import acted_data, acted_text
 from reconciler.settings import Settings
-from reconciler.wiring import build_parts
+from reconciler.wiring import build_parts, git_options
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -81,9 +81,12 @@ class PersonType(click.ParamType[tuple[str, str]]):
 selector_option = click.option(
     "-l", "--selector", type=SelectorType(), help="Clusters whose Repository has these labels, as region=north,!test."
 )
-places_argument = click.argument("places", metavar="CLUSTER[/PACKAGE]...", nargs=-1, type=PlaceType())
+places_argument = click.argument("places", metavar="[CLUSTER[/PACKAGE]]...", nargs=-1, type=PlaceType())
 removals_option = click.option(
     "--removals", is_flag=True, help="Drafts that remove packages, too, where only their cluster is named."
+)
+author_option = click.option(
+    "--author", type=PersonType(), help='Who does it, as "Name <mail>"; default: as your Git knows you.'
 )
 _output_option = click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to tell it."
@@ -130,22 +133,18 @@ def reviewing(setup: Setup) -> Iterator[Review]:
 def bulk_options(command: Command) -> Command:
     """Give a command its places, and the ways to mean many."""
     everything = click.option("--all", "everything", is_flag=True, help="Every open draft.")
-    person = click.option(
-        "--author", type=PersonType(), help='Who does it, as "Name <mail>"; default: as your Git knows you.'
-    )
-    for option in (_output_option, person, selector_option, everything, places_argument):
+    for option in (_output_option, selector_option, everything, places_argument):
         command = option(command)
     return setup_options(command)
 
 
 @dataclass(frozen=True)
 class Bulk:
-    """What is meant, and by whom, as the command line says."""
+    """What is meant, as the command line says."""
 
     places: tuple[Place, ...]
     everything: bool
     selector: LabelSelector | None
-    author: tuple[str, str] | None
     output: str
     removals: bool = False
 
@@ -157,17 +156,20 @@ class Bulk:
         return Asked(self.places, self.selector, self.removals)
 
 
-def run_act(setup: Setup, bulk: Bulk, act: Callable[[tuple[str, str]], Act]) -> int:
+def run_act(setup: Setup, bulk: Bulk, act: Act) -> int:
     """Do it, tell what became of it, and return the exit status: 1 when something could not be done."""
     asked = bulk.asked()
     with reviewing(setup) as review:
-        person = bulk.author or read_person(Path.cwd()) or _of_settings(setup)
-        acted = act_on(review, asked, act(person))
-    name = f"{person[0]} <{person[1]}>"
-    click.echo(json.dumps(acted_data(acted, name), indent=2) if bulk.output == "json" else acted_text(acted, name))
+        acted = act_on(review, asked, act)
+    data, text = acted_data(acted, act.person), acted_text(acted, act.person)
+    click.echo(json.dumps(data, indent=2) if bulk.output == "json" else text)
     return FINE if all(one.is_well for one in acted) else ERROR_FINDING
 
 
-def _of_settings(setup: Setup) -> tuple[str, str]:
-    # a pipeline without anybody's Git identity acts as the reconciler, and says so
-    return parse_person(setup.read().git.author) or ("reconciler", "reconciler@localhost")
+def person_at(setup: Setup, author: tuple[str, str] | None) -> tuple[str, str]:
+    """Return who acts: whom the command line names, else whom Git knows here, else the author of the settings.
+
+    A pipeline without anybody's identity acts as the reconciler, and what it prints says so.
+    """
+    with told_plainly():
+        return author or read_person(Path.cwd()) or git_options(setup.read()).author

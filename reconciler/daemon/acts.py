@@ -21,10 +21,13 @@ Verb = Literal["propose", "approve", "reject", "drop"]
 
 @dataclass(frozen=True)
 class Act:
-    """What a person does: `words` are theirs, `at_once` approves what is not proposed yet."""
+    """What a person does: `words` are theirs, `at_once` approves what is not proposed yet.
+
+    `person` is the author of what it commits; None for acts that commit nothing.
+    """
 
     verb: Verb
-    person: tuple[str, str]
+    person: tuple[str, str] | None = None
     words: str = ""
     at_once: bool = False
 

@@ -13,6 +13,7 @@ from reconciler.reporting.values import count, one_line
 Outcome = Literal["done", "unchanged", "refused", "failed", "lost"]
 _DONE = {"propose": "proposed", "approve": "published", "reject": "rejected", "drop": "dropped"}
 _SHORT = 12
+Person = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -40,14 +41,14 @@ class Acted:
         return _DONE[self.verb] if self.outcome == "done" else self.outcome
 
 
-def acted_text(acted: Iterable[Acted], person: str) -> str:
-    """Return what became of everything, a line each and one for every reason; `person` is who did it."""
+def acted_text(acted: Iterable[Acted], person: Person | None) -> str:
+    """Return what became of everything, a line each and one for every reason; `person` did it."""
     listed = tuple(acted)
     lines = [line for one in listed for line in _lines(one)]
     done = [one for one in listed if one.outcome == "done"]
     if not listed:
         return "nothing to do: no draft is open"
-    by = f" as {person}" if done else ""
+    by = f" as {_name(person)}" if done and person else ""
     return "\n".join(map(one_line, [*lines, f"{count(len(done), 'draft')} {_DONE[listed[0].verb]}{by}"]))
 
 
@@ -60,9 +61,13 @@ def _lines(one: Acted) -> Iterator[str]:
     yield from (f"  warning {warning.reason}: {warning.message}" for warning in one.warnings)
 
 
-def acted_data(acted: Iterable[Acted], person: str) -> dict[str, Any]:
+def acted_data(acted: Iterable[Acted], person: Person | None) -> dict[str, Any]:
     """Return what became of everything as JSON data; what is empty is left out."""
-    return {"by": person, "results": [_data(one) for one in acted]}
+    return {**({"by": _name(person)} if person else {}), "results": [_data(one) for one in acted]}
+
+
+def _name(person: Person) -> str:
+    return f"{person[0]} <{person[1]}>"
 
 
 def _data(one: Acted) -> dict[str, Any]:
