@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.daemon.tree_moves import collide, moves
+from reconciler.daemon.tree_moves import collide, moves, offered
 from reconciler.gitio.reader import TreeEntry
 from reconciler.snapshot.objects import DIRECTORY, FILE, SUBMODULE, ObjectId, TreeId
 
@@ -82,3 +82,34 @@ def test_what_collides(head: Folder, branch: Folder, expected: bool) -> None:
     table = Table()
 
     assert collide(table, table.put(head), table.put(BASE), table.put(branch), ["a"]) is expected
+
+
+@pytest.mark.parametrize(
+    ("head", "branch", "expected"),
+    [
+        pytest.param(BASE, {**BASE, "s": "1"}, [], id="nothing"),
+        pytest.param({**BASE, "r": "2"}, BASE, ["r 2"], id="a-file"),
+        pytest.param({**BASE, "r": "2"}, {**BASE, "r": "2"}, [], id="there-already"),
+        pytest.param({**BASE, "r": "2"}, {**BASE, "r": "3"}, ["!r 2"], id="both"),
+        pytest.param({"a": BASE["a"]}, BASE, ["r gone"], id="a-file-gone"),
+        pytest.param({"a": BASE["a"]}, {**BASE, "r": "3"}, ["!r gone"], id="gone-and-changed"),
+        pytest.param({"r": "1"}, {**BASE, "a": {**BASE["a"], "z": "1"}}, ["a/x gone", "a/y gone"], id="a-folder-gone"),
+        pytest.param(
+            {**BASE, "b": {"x": "1", "c": {"z": "1"}}}, BASE, ["b/c/z 1", "b/x 1"], id="a-new-folder-by-files"
+        ),
+        pytest.param({**BASE, "b": {"x": "1"}}, {**BASE, "b": {"y": "1"}}, ["b/x 1"], id="two-new-folders"),
+        pytest.param({**BASE, "b": {"x": "1"}}, {**BASE, "b": {"x": "2"}}, ["!b/x 1"], id="two-new-files"),
+        pytest.param({**BASE, "b": {"x": "1"}}, {**BASE, "b": "1"}, ["!b gone", "b/x 1"], id="a-file-in-its-way"),
+        pytest.param({**BASE, "r": {"x": "1"}}, BASE, ["r gone", "r/x 1"], id="a-folder-for-a-file"),
+        pytest.param({**BASE, "a": "2"}, BASE, ["a 2", "a/x gone", "a/y gone"], id="a-file-for-a-folder"),
+        pytest.param(
+            {**BASE, "a": {"x": "2", "y": "1"}}, {"r": "1"}, ["!a/x 2"], id="changed-in-a-folder-that-is-gone"
+        ),
+        pytest.param({**BASE, ".git": "1"}, BASE, ["!.git 1"], id="a-name-that-nobody-may-write"),
+    ],
+)
+def test_what_is_offered(head: Folder, branch: Folder, expected: list[str]) -> None:
+    table = Table()
+    found = offered(table, table.put(head), table.put(BASE), table.put(branch))
+
+    assert [f"{'' if one.fits else '!'}{one.path} {(one.id or 'blob-gone')[5:]}" for one in found] == expected
