@@ -44,7 +44,7 @@ class Table:
         return found
 
 
-BASE = {"a": {"x": "1", "y": "1"}, "r": "1"}
+BASE: Folder = {"a": {"x": "1", "y": "1"}, "r": "1"}
 
 
 @pytest.mark.parametrize(

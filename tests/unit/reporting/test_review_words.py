@@ -1,0 +1,239 @@
+"""What reviewers read: open drafts, what became of their acts, messages of their commits; hostile files included."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.krm.conditions import Condition
+from reconciler.planning.open_drafts import DraftedPackage, Offered, OpenDraft, Reason
+from reconciler.planning.state import PackageRecord
+from reconciler.reporting.acted import Acted, acted_data, acted_text
+from reconciler.reporting.open_drafts import (
+    PackageSheet,
+    Rejection,
+    Sheet,
+    drafts_data,
+    drafts_text,
+    sheet_data,
+    sheet_markdown,
+    sheet_text,
+)
+from reconciler.reporting.package_status import owner_of, task_words
+from reconciler.reporting.review_messages import (
+    causes_in,
+    publish_message,
+    reason_in,
+    reject_message,
+    take_out_message,
+)
+from reconciler.snapshot.objects import FILE, CommitId, ObjectId
+from tests.unit.reporting.world import TREE, deployment, destination, owner, tree
+
+UPSTREAM = {
+    "from": {"ref": "gateway/v1", "directory": "gateway"},
+    "to": {"repo": "./catalog.git", "ref": "gateway/v2", "directory": "gateway", "commit": "9f2c"},
+}
+STATUS: dict[str, Any] = {
+    "owner": {"kind": "PackageVariant", "namespace": "default", "name": "edge-gw"},
+    "task": "upgrade",
+    "upstream": UPSTREAM,
+    "inputs": {"config": "41ab" * 10, "digest": "sha256:1"},
+    "conflicts": [
+        {
+            "kind": "field", "file": "d.yaml", "resource": "Deployment web", "pointer": "/spec/replicas",
+            "base": 1, "local": 2, "upstream": 3, "chosen": "upstream", "rule": "conflictPolicy",
+        }
+    ],
+}  # fmt: skip
+GATE = Reason("GateNotMet", "gw: tested is not reported")
+GW = DraftedPackage(
+    "gw", PackageRecord(owner()), TREE, TREE, STATUS, (Condition("Rendered", "True", "RenderSuccess"),), (GATE,),
+    edited=True,
+)  # fmt: skip
+HEAD, BASE = CommitId("d1" * 20), CommitId("b0" * 20)
+
+
+def draft(*packages: DraftedPackage, **fields: Any) -> OpenDraft:
+    paths = fields.pop("paths", (Offered("gw/d.yaml", ObjectId("f"), FILE, True),))
+    one = OpenDraft(destination(), "drafts/eu-1", HEAD, BASE, BASE, None, False, packages or (GW,), paths)
+    return replace(one, **fields)
+
+
+def sheet(one: OpenDraft | None = None, **fields: Any) -> Sheet:
+    return replace(Sheet(one or draft(), 1_000, 0), **fields)
+
+
+CHANGED = PackageSheet(GW, tree({"d.yaml": deployment(3)}), tree({"d.yaml": deployment(5)}), ("a region changed",))
+
+
+def test_a_list_of_drafts_tells_where_each_stands_and_what_is_in_its_way() -> None:
+    people = sheet(draft(edited=True, proposed=HEAD), behind=2, people=("Ada", "Grace"))
+
+    assert drafts_text([people, sheet(rejection=Rejection("Ada", "too early"))], 1_000 + 3 * 86_400).splitlines() == [
+        "eu-1: drafts/eu-1 Proposed; base 3 days old, 2 commits behind; edited by Ada, Grace",
+        "  gw upgrade v1 → v2 (PackageVariant default/edge-gw) edited",
+        "    conflict: d.yaml Deployment web /spec/replicas: 3 upstream wins over 2 here",
+        "    not to be published before: GateNotMet: gw: tested is not reported",
+        "eu-1: drafts/eu-1 Draft; base 3 days old; rejected by Ada: too early",
+        "  gw upgrade v1 → v2 (PackageVariant default/edge-gw) edited",
+        "    conflict: d.yaml Deployment web /spec/replicas: 3 upstream wins over 2 here",
+        "    not to be published before: GateNotMet: gw: tested is not reported",
+        "2 open drafts, 1 proposed",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "line"),
+    [
+        pytest.param(sheet(draft(proposed=BASE)), "Draft (it moved on since it was proposed); base", id="stale"),
+        pytest.param(sheet(base_seconds=None), "Draft; nothing published before", id="a-new-cluster"),
+        pytest.param(sheet(base_seconds=9_970), "base less than a minute old", id="seconds"),
+        pytest.param(sheet(base_seconds=9_940), "base 1 minute old", id="a-minute"),
+        pytest.param(sheet(base_seconds=2_800), "base 2 hours old", id="hours"),
+        pytest.param(sheet(draft(edited=True)), "edited by people", id="edited-by-nobody-knows-whom"),
+        pytest.param(sheet(draft(replace(GW, drafted=None, status={}))), "gw removed", id="a-removal"),
+        pytest.param(
+            sheet(draft(paths=(Offered("gw/d.yaml", None, "", False),))), "BranchMoved: drafts/eu-1", id="a-clash"
+        ),
+        pytest.param(
+            sheet(draft(paths=(Offered("README.md", None, "", True),))), "beside the packages: README.md", id="beside"
+        ),
+        pytest.param(
+            sheet(draft(destination=replace(destination(), deployment=False))), "warning: GateNotMet", id="a-warning"
+        ),
+    ],
+)  # fmt: skip
+def test_one_line_about_a_draft(one: Sheet, line: str) -> None:
+    assert line in drafts_text([one], 10_000)
+
+
+def test_nothing_open_is_said() -> None:
+    assert drafts_text([], 0) == "no draft is open"
+
+
+def test_the_data_of_a_draft_has_what_the_text_tells() -> None:
+    (data,) = drafts_data([sheet(draft(edited=True, proposed=BASE), people=("Ada",), behind=1)])
+
+    assert data["lifecycle"] == "Draft"
+    assert data["staleProposal"] == BASE
+    assert data["base"] == {"commit": BASE, "date": "1970-01-01T00:16:40Z", "behind": 1}
+    assert data["refusals"] == [{"reason": "GateNotMet", "message": "gw: tested is not reported"}]
+    (one,) = data["packages"]
+    assert one["upstream"] == {"from": "gateway/v1", "to": "gateway/v2"}
+    assert one["conflicts"] == STATUS["conflicts"]
+    assert one["unmetGates"] == data["refusals"]
+
+
+def test_a_draft_whole_has_conflicts_first_and_how_to_reproduce_it() -> None:
+    lines = sheet_text(sheet(contents=(CHANGED,)), 10_000, 50).splitlines()
+
+    assert lines[3:11] == [
+        "  conflict: d.yaml Deployment web /spec/replicas: 3 upstream wins over 2 here",
+        "  not to be published before: GateNotMet: gw: tested is not reported",
+        "  condition Rendered is True: RenderSuccess",
+        "  Deployment web: replicas 3 → 5",
+        "  why: a region changed",
+        "  reproduce: git diff b0b0b0b0b0b0 d1d1d1d1d1d1 -- gw",
+        "  reproduce: reconciler render CONFIG --output OUT, with CONFIG at commit 41ab41ab41ab, writes OUT/eu-1/gw",
+        "--- a/gw/d.yaml",
+    ]
+    assert "+++" not in sheet_text(sheet(contents=(CHANGED,)), 10_000, 0)
+    (shown,) = sheet_data(sheet(contents=(CHANGED,)), 50)["contents"]
+    assert shown["causes"] == ["a region changed"]
+    assert shown["diffs"][0]["path"] == "d.yaml"
+
+
+def test_markdown_keeps_what_people_wrote_as_code() -> None:
+    hostile = replace(CHANGED, package=replace(GW, status={**STATUS, "task": "`<b>` # x\n- y"}))
+
+    text = sheet_markdown(sheet(contents=(hostile,)), 10_000, 50)
+
+    assert "## ``gw `<b>` # x⏎- y v1 → v2 (PackageVariant default/edge-gw) edited``" in text.splitlines()
+    assert "<details><summary>Diff</summary>" in text
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        pytest.param({"owner": 1, "task": [], "upstream": "x", "inputs": [], "conflicts": {}}, id="other-types"),
+        pytest.param({"owner": {"kind": {}}, "upstream": {"to": {"ref": 1}}, "conflicts": [1, {}]}, id="inside"),
+        pytest.param({"conflicts": [{"kind": "field", "chosen": [], "rule": "x"}]}, id="a-conflict-of-no-choice"),
+        pytest.param({}, id="empty"),
+    ],
+)
+def test_a_status_file_that_people_broke_breaks_nothing(status: dict[str, Any]) -> None:
+    one = replace(CHANGED, package=replace(GW, status=status))
+    broken = sheet(draft(one.package), contents=(one,))
+
+    assert "conflict:" not in sheet_text(broken, 10_000, 50)
+    assert drafts_data([broken])
+    assert (owner_of(status), task_words(status)) == ("", "")
+    assert publish_message(broken.draft, broken.draft.packages, "").startswith("publish(eu-1/gw): as people made it\n")
+
+
+def test_the_message_of_a_publication_says_what_by_whom_and_from_where() -> None:
+    one = draft()
+
+    assert publish_message(one, one.packages, "fine\n by me\nReconciler-Package: other\n") == (
+        "publish(eu-1/gw): upgrade v1 → v2\n\n"
+        "fine\nby me\n> Reconciler-Package: other\n\n"
+        "Reconciler-Task: publish\n"
+        "Reconciler-Repository: eu-1\n"
+        "Reconciler-Package: gw\n"
+        "Reconciler-Owner: PackageVariant default/edge-gw\n"
+        "Reconciler-Upstream: ./catalog.git/gateway gateway/v2 9f2c\n"
+        f"Reconciler-Config-Commit: {'41ab' * 10}\n"
+        "Reconciler-Inputs: sha256:1\n"
+    )
+
+
+def test_the_message_of_several_packages_lists_them() -> None:
+    removed = replace(GW, package="old", drafted=None, status={})
+    one = draft(GW, removed)
+
+    subject, listed, _ = publish_message(one, one.packages, "").split("\n\n")
+
+    assert subject == "publish(eu-1): 2 packages of drafts/eu-1"
+    assert listed.splitlines() == ["- gw: upgrade v1 → v2", "- old: remove it"]
+
+
+@pytest.mark.parametrize("reason", ["", "too early", "one\ntwo"])
+def test_the_reason_of_a_rejection_is_read_back(reason: str) -> None:
+    assert reason_in(reject_message(draft(), reason)) == reason
+
+
+def test_a_package_that_is_taken_out_is_named() -> None:
+    message = take_out_message(draft(), draft().packages, "not here")
+
+    assert message.startswith("reject(eu-1/gw): take it out of the draft\n\nnot here\n\n")
+
+
+def test_causes_are_read_from_our_own_commit_messages() -> None:
+    message = "update(eu-1/gw): x\n\nChanged:\n- y\n\nWhy:\n- a region changed\n- and more\n\nReconciler-Package: gw\n"
+
+    assert causes_in(message) == ("a region changed", "and more")
+    assert causes_in("by hand\n") == ()
+
+
+def test_what_became_of_an_act_is_told_a_line_each() -> None:
+    acted = [
+        Acted("eu-1", "drafts/eu-1", ("gw",), "approve", "done", commit="9f2c" * 10, warnings=(GATE,)),
+        Acted("eu-2", "drafts/eu-2", ("gw",), "approve", "refused", reasons=(GATE,)),
+        Acted("eu-3", "", (), "approve", "unchanged", why="no draft is open"),
+    ]
+
+    assert acted_text(acted, ("Ada", "ada@example.com")).splitlines() == [
+        "published  eu-1: drafts/eu-1 (gw) at 9f2c9f2c9f2c",
+        "  warning GateNotMet: gw: tested is not reported",
+        "refused    eu-2: drafts/eu-2 (gw)",
+        "  GateNotMet: gw: tested is not reported",
+        "unchanged  eu-3: no draft is open",
+        "1 draft published as Ada <ada@example.com>",
+    ]
+    data = acted_data(acted, ("Ada", "ada@example.com"))
+    assert data["by"] == "Ada <ada@example.com>"
+    assert [one["outcome"] for one in data["results"]] == ["published", "refused", "unchanged"]
+    assert acted_text([], None) == "nothing to do: no draft is open"
