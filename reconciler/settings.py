@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal, get_origin
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
 from reconciler.krm.names import ref_name_fault
@@ -104,6 +104,7 @@ class DraftSettings(_Group):
     """The names of draft branches."""
 
     branch: str = "drafts/{repository}"
+    removals_branch: str = "removals/{repository}"
     config_branch: str = "drafts/config"
 
     @field_validator("config_branch")
@@ -115,7 +116,16 @@ class DraftSettings(_Group):
             raise ValueError(f"must be a branch name that Git accepts: {why}")
         return value
 
-    @field_validator("branch")
+    @model_validator(mode="after")
+    def _apart(self) -> DraftSettings:
+        one, other = (
+            template.format(repository="x", branch="y", package="z") for template in (self.branch, self.removals_branch)
+        )
+        if one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/"):
+            raise ValueError("must name drafts and removals apart, neither equal to nor below the other")
+        return self
+
+    @field_validator("branch", "removals_branch")
     @classmethod
     def _usable(cls, value: str) -> str:
         sample = value

@@ -41,13 +41,13 @@ from reconciler.planning.decide import Render
 from reconciler.planning.destination import Destination
 from reconciler.planning.drafts import Words
 from reconciler.planning.fleet import FleetPlan
-from reconciler.planning.outcome import Draft, Rendered
+from reconciler.planning.outcome import Draft, Leaving, Rendered
 from reconciler.planning.render import Engine, render
 from reconciler.planning.source import Ingredients
 from reconciler.planning.state import DestinationState
 from reconciler.planning.tags import Tagging
 from reconciler.reporting.changes import compare
-from reconciler.reporting.commit_message import draft_message, status_commit_message
+from reconciler.reporting.commit_message import draft_message, removal_message, status_commit_message
 from reconciler.reporting.objects import status_files
 from reconciler.reporting.status_file import status_file
 from reconciler.rules.repository import Repositories, Repository, read_repositories
@@ -310,6 +310,7 @@ class _Builder:
             writer=_Writer,
             state_ref=self._settings.state_ref,
             draft_template=self._settings.drafts.branch,
+            removal_template=self._settings.drafts.removals_branch,
             tagging=self._tagging,
             proposals=self._proposals(),
             clock=self._clock,
@@ -423,7 +424,8 @@ def _children(states: Mapping[Destination, DestinationState]) -> dict[ObjectKey,
     children: dict[ObjectKey, list[TargetKey]] = {}
     for destination, state in states.items():
         for package, record in state.packages.items():
-            if record.owned and record.owner.set:
+            # what is on its way out was let go before, and must not be counted again
+            if record.owned and record.owner.set and record.removal is None:
                 children.setdefault(record.owner.set, []).append(TargetKey(destination.name, package))
     return children
 
@@ -438,3 +440,7 @@ class _Writer:
         changes = compare(draft.before, draft.rendered.files)
         message = draft_message(draft, destination, self._config, changes)
         return Words(status_file(draft, destination, self._config), message)
+
+    def removal(self, leaving: Leaving, destination: Destination, before: FileTree | None) -> str:
+        changes = compare(before, FileTree()) if before is not None else None
+        return removal_message(leaving, destination, self._config, changes)

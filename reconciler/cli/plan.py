@@ -25,6 +25,7 @@ from reconciler.daemon.reconcile import Report, reconcile
 from reconciler.daemon.wakeups import Wakeups, watching
 from reconciler.gitio.errors import GitError
 from reconciler.planning.outcome import Draft
+from reconciler.reporting.leaving import departures
 from reconciler.reporting.plan import plan_json, plan_markdown, plan_text
 from reconciler.settings import Settings
 from reconciler.wiring import Parts, build_keep, build_parts
@@ -101,5 +102,6 @@ def _told(report: Report, output: str, diff_lines: int) -> str:
 
 def _status(report: Report) -> int:
     drafts = any(isinstance(outcome, Draft) for _, outcome in report.plan.outcomes())
-    differs = drafts or report.plan.proposal.layout != "keep"
+    leaving = any(one.is_done_now for one in departures(report.plan))
+    differs = drafts or leaving or report.plan.proposal.layout != "keep"
     return status_of(report.plan.all_findings()) or (DIFFERENCES if differs else 0)

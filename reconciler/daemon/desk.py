@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -20,17 +20,21 @@ from reconciler.planning.destination import Destination, conflicts, draft_branch
 from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.ingredients import TooLargeToReadError
 from reconciler.planning.outcome import Rendered
-from reconciler.planning.plan import Workshop, new_state, plan_destination
+from reconciler.planning.plan import Decided, Workshop, decide_destination, new_state, plan_destination
 from reconciler.planning.source import Ingredients
-from reconciler.planning.standing import Heads
+from reconciler.planning.standing import Heads, removal_names
 from reconciler.planning.state import DestinationState
 from reconciler.planning.tags import missing_tags
 from reconciler.rules.variant import RoomResult, Upstream, Variant
-from reconciler.snapshot.catalog import Catalog
+from reconciler.rules.variants.guards import ACK_DELETIONS
+from reconciler.snapshot.catalog import DEFAULT_NAMESPACE, PORCH_GROUP, Catalog
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
 
 _UNREAD = "; this plan goes by what was last read of it, and a sync would leave it alone"
+
+_KINDS = ("Repository", "PackageVariant", "PackageVariantSet")
+_OWNERS = {(PORCH_GROUP, "PackageVariant"), (PORCH_GROUP, "PackageVariantSet")}
 
 
 class Desk:
@@ -53,7 +57,9 @@ class Desk:
             place = (variant.place.namespace, variant.place.repository)
             self._by_place.setdefault(place, []).append(variant)
         stalled = {one.owner.key for one in room.stalled}
-        self._unplaced = frozenset(stalled | room.kept)
+        # of an object that stands there twice nobody knows what it wants, but it is there (design 10.2)
+        self._unplaced = frozenset(stalled | room.kept | catalog.duplicates)
+        self._homes = {variant.owner.key: variant.place for variant in room.variants}
         self._alive = frozenset({variant.owner.key for variant in room.variants} | self._unplaced)
         self.sources_read: dict[TreeId, FileTree] = {}
         self.renders = 0
@@ -77,15 +83,36 @@ class Desk:
         dates = [variant.upstream.committer_seconds for variant in self._room.variants]
         return max([self.snapshot.seconds, *dates])
 
-    def plan(self, destination: Destination, index: int, total: int) -> DestinationPlan:
-        """Return one destination's plan; what cannot be read of it spoils it alone (tenet 6)."""
-        self.tell("planning", index, total)
+    def plan(self, destinations: Sequence[Destination], others: Iterable[DestinationPlan]) -> list[DestinationPlan]:
+        """Return the plans of destinations; what cannot be read of one spoils it alone (tenet 6).
+
+        `others` are planned already. First comes what is wanted, everywhere: only then can be said what may go.
+        """
+        decided = []
+        for index, destination in enumerate(destinations):
+            self.tell("planning", index, len(destinations))
+            decided.append(self._decide(destination))
+        self.tell("planning", len(destinations), len(destinations))
+        settled = (one.reconciled for one in (*others, *decided))
+        reconciled: frozenset[ObjectKey] = frozenset().union(*settled)
+        return [self._finish(one, reconciled) for one in decided]
+
+    def _finish(self, decided: Decided | DestinationPlan, reconciled: frozenset[ObjectKey]) -> DestinationPlan:
+        if isinstance(decided, DestinationPlan):
+            return decided
         try:
-            return self._plan(destination)
+            plan = plan_destination(decided, reconciled)
+        except GitError as error:
+            return _left_alone(decided.destination, _trouble(decided.destination, error))
+        return replace(plan, tags=missing_tags(plan.destination, plan.after, self._tagging))
+
+    def _decide(self, destination: Destination) -> Decided | DestinationPlan:
+        try:
+            return self._decided(destination)
         except GitError as error:
             return _left_alone(destination, _trouble(destination, error))
 
-    def _plan(self, destination: Destination) -> DestinationPlan:
+    def _decided(self, destination: Destination) -> Decided | DestinationPlan:
         remote = self.remote(destination.url)
         clash = self._conflicts.get(destination.key)
         if clash or remote is None:
@@ -98,11 +125,9 @@ class Desk:
         heads = self._heads(destination, remote, state, claims)
         shop = Workshop(
             self._catalog, _Sources(self, remote), self._counted, self._writer,
-            self._tools.draft_template, self.snapshot.seconds,
+            self._tools.draft_template, self.snapshot.seconds, self._tools.removal_template,
         )  # fmt: skip
-        plan = plan_destination(destination, claims, state, heads, DestinationObjects(remote, destination), shop)
-        # what must be left alone gets no tags either
-        return plan if plan.findings else replace(plan, tags=missing_tags(destination, plan.after, self._tagging))
+        return decide_destination(destination, claims, state, heads, DestinationObjects(remote, destination), shop)
 
     @cached_property
     def _conflicts(self) -> Mapping[ObjectKey, Finding]:
@@ -112,18 +137,51 @@ class Desk:
         return _trouble(destination, self._remotes.failures.get(destination.url))
 
     def _claims(self, destination: Destination) -> Claims:
-        variants = tuple(self._by_place.get((destination.key.namespace, destination.name), ()))
-        return Claims(variants, self._alive, self._unplaced, not self._catalog.unreadable)
+        here = (destination.key.namespace, destination.name)
+        written = self._catalog.get(destination.key)
+        return Claims(
+            tuple(self._by_place.get(here, ())), self._alive, self._unplaced, self._catalog.is_whole,
+            self._stalled_at.get(here, frozenset()), self._homes, self._room.guards, self._dependents.get(here, {}),
+            self._alike, self._is_ownerless, written.annotations.get(ACK_DELETIONS, "") if written else "",
+        )  # fmt: skip
+
+    @cached_property
+    def _stalled_at(self) -> Mapping[tuple[str, str], frozenset[str]]:
+        found: dict[tuple[str, str], frozenset[str]] = {}
+        for place in (one.place for one in self._room.stalled if one.place):
+            here = (place.namespace, place.repository)
+            found[here] = found.get(here, frozenset()) | {place.package}
+        return found
+
+    @cached_property
+    def _dependents(self) -> Mapping[tuple[str, str], Mapping[str, ObjectKey]]:
+        found: dict[tuple[str, str], dict[str, ObjectKey]] = {}
+        for variant in self._room.variants:
+            here = found.setdefault((variant.upstream.namespace, variant.upstream.repository), {})
+            here.setdefault(variant.upstream.package, variant.owner.key)
+        return found
+
+    @cached_property
+    def _alike(self) -> Mapping[tuple[str, str], ObjectKey]:
+        found = (key for key in self._catalog.objects if _is_unknown(key))
+        return {(key.namespace or DEFAULT_NAMESPACE, key.name): key for key in found}
+
+    @cached_property
+    def _is_ownerless(self) -> bool:
+        written = {*self._catalog.objects, *self._catalog.duplicates}
+        return not any((key.group, key.kind) in _OWNERS for key in written)
 
     def _heads(self, destination: Destination, remote: Remote, state: DestinationState, claims: Claims) -> Heads:
         refs = remote.refs
         names = {draft_branch(self._tools.draft_template, destination, one.place.package) for one in claims.variants}
         names |= set(state.drafts)
         names |= {draft_branch(self._tools.draft_template, destination, package) for package in state.packages}
+        removals = removal_names(self._tools.removal_template, destination, state)
+        names |= removals
         drafts = {name: refs[HEADS + name] for name in names if HEADS + name in refs}
         proposed = {name: refs[proposed_ref(name)] for name in names if proposed_ref(name) in refs}
         branch = refs.get(HEADS + destination.branch)
-        return Heads(branch or self._root(remote), branch is None, drafts, proposed)
+        return Heads(branch or self._root(remote), branch is None, drafts, proposed, removals)
 
     def _root(self, remote: Remote) -> CommitId:
         url = remote.mirror.url
@@ -161,6 +219,13 @@ class Desk:
     def function(self, name: str) -> str:
         """Return what a function outside this process is today."""
         return self._tools.functions.identity(name)
+
+
+def _is_unknown(key: ObjectKey) -> bool:
+    """Return whether nothing reads an object that looks like one which owns packages."""
+    if key.group == PORCH_GROUP:
+        return key.kind not in _KINDS
+    return key.kind in _KINDS and key.kind != "Repository"
 
 
 def _trouble(destination: Destination, error: GitError | None, more: str = "") -> Finding:

@@ -46,7 +46,8 @@ class Written:
         drafts = [one for one in plan.outcomes if isinstance(one, Draft)]
         offered = {one.variant.place.package: [one.rendered.files.id, one.rendered.review] for one in drafts}
         ended = [layout.branch for layout in plan.layouts if isinstance(layout, End)]
-        return digest([plan.destination.url, self.name, plan.heads.branch, offered, ended])
+        leaving = [[one.package, one.how, one.is_new] for one in plan.leaving]
+        return digest([plan.destination.url, self.name, plan.heads.branch, offered, ended, leaving])
 
 
 def write_plans(
@@ -130,7 +131,8 @@ def _changes(remote: Remote, destination: Destination, step: Step) -> Iterator[C
 def _with_heads(plan: DestinationPlan, heads: Mapping[str, CommitId]) -> DestinationState:
     drafts = dict(plan.after.drafts)
     for grow in grows(plan):
-        drafts[grow.branch] = DraftBranch(heads[grow.branch], grow.base, grow.edited)
+        removes = grow.branch in plan.heads.removals
+        drafts[grow.branch] = DraftBranch(heads[grow.branch], grow.base, grow.edited, removes)
     return DestinationState(
         plan.after.url, plan.after.branch, plan.after.directory, plan.after.seen, drafts, plan.after.packages
     )
@@ -182,10 +184,17 @@ def _unit(refs: Mapping[str, CommitId], one: Written, state_ref: str) -> PushUni
             updates.append(RefUpdate(HEADS + layout.branch, None, layout.old))
             if layout.branch in plan.heads.proposed:
                 updates.append(RefUpdate(proposed_ref(layout.branch), None, plan.heads.proposed[layout.branch]))
+    updates += [RefUpdate(kept_ref(state_ref, one.name, head), head, None) for head in plan.kept]
     if one.state_commit:
         ref = state_ref.format(repository=one.name)
         updates.append(RefUpdate(ref, one.state_commit, refs.get(ref)))
     return PushUnit(one.name, tuple(updates))
+
+
+def kept_ref(state_ref: str, name: str, head: CommitId) -> str:
+    """Return the ref that keeps a head with people's work; a branch, where the host allows only branches (git.md 3)."""
+    start = HEADS if state_ref.startswith(HEADS) else "refs/"
+    return f"{start}reconciler/kept/{name}/{head[:12]}"
 
 
 def proposed_ref(draft: str) -> str:

@@ -199,6 +199,9 @@ def _whole(remote: Remote, one: Written) -> FileTree:
 
 def _draft_heads(one: Written) -> Iterator[tuple[str, CommitId]]:
     for layout in one.plan.layouts:
+        if layout.branch in one.plan.heads.removals:
+            # what is to go is still there until people approve it
+            continue
         if isinstance(layout, Grow):
             yield layout.branch, one.heads[layout.branch]
         elif not isinstance(layout, End) and layout.branch in one.plan.heads.drafts:

@@ -28,6 +28,7 @@ from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.outcome import Blocked, Draft, Unchanged
 from reconciler.planning.proposal import Proposal
 from reconciler.planning.state import DestinationState
+from reconciler.reporting.leaving import waiting
 from reconciler.rules.variant import RoomResult
 from reconciler.snapshot.catalog import Catalog
 
@@ -163,8 +164,8 @@ def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publishe
     written: dict[str, Written] = {}
     left = destinations
     for _ in range(MOST_TRIES):
-        plans |= {destination.key: desk.plan(destination, index, len(left)) for index, destination in enumerate(left)}
-        tools.progress("planning", len(left), len(left))
+        others = [plan for key, plan in plans.items() if key not in {one.key for one in left}]
+        plans |= {plan.destination.key: plan for plan in desk.plan(left, others)}
         for one, outcome in _publish(desk, [plans[destination.key] for destination in left], publisher):
             outcomes[one.name], written[one.name] = outcome, one
         left = [one for one in destinations if isinstance(outcomes.get(one.name), Lost)]
@@ -212,7 +213,8 @@ def _as_pushed(plan: DestinationPlan, outcome: Outcome) -> DestinationPlan:
         Blocked(one.variant, one.record, (VALID, condition), (finding,), one.seen) if isinstance(one, Draft) else one
         for one in plan.outcomes
     )
-    return replace(plan, outcomes=outcomes, findings=(finding,), after=plan.before)
+    leaving = tuple(one for one in plan.leaving if one.finding and not one.is_new)
+    return replace(plan, outcomes=outcomes, findings=(finding,), after=plan.before, leaving=leaving)
 
 
 def _publish(desk: Desk, plans: Iterable[DestinationPlan], publisher: Publisher) -> Iterable[tuple[Written, Outcome]]:
@@ -256,5 +258,6 @@ def tally(report: Report) -> dict[str, int]:
         "unchanged": sum(isinstance(one, Unchanged) for one in found),
         "blocked": sum(isinstance(one, Blocked) for one in found),
         "held": sum(len(plan.held) for plan in report.plan.destinations),
+        "leaving": sum(len(waiting(plan)) for plan in report.plan.destinations),
         "renders": report.renders,
     }

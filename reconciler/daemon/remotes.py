@@ -131,9 +131,9 @@ class Remote:
         """Return a file's bytes."""
         return self._reader.blob(blob)
 
-    def offers_more(self, head: CommitId, base: CommitId, branch: CommitId) -> bool:
-        """Return whether a path at `head` differs from what `base` and `branch` have there."""
-        return self._differs(*(self.commit(one).tree for one in (head, base, branch)))
+    def offers_more(self, head: CommitId, base: CommitId, branch: CommitId, besides: Collection[str] = ()) -> bool:
+        """Return whether a path at `head` differs from what `base` and `branch` have there, `besides` some paths."""
+        return self._differs(*(self.commit(one).tree for one in (head, base, branch)), besides=besides)
 
     def collides(self, head: CommitId, base: CommitId, branch: CommitId, outside: Collection[str]) -> bool:
         """Return whether `head` and `branch` have both changed a path since `base`, differently and in no `outside`."""
@@ -148,17 +148,23 @@ class Remote:
         """Return each file that `head` has changed since `base` and that `branch` does not have so."""
         return tuple(offered(self._reader, *(self.commit(one).tree for one in (head, base, branch))))
 
-    def _differs(self, head: str, *others: str | None) -> bool:
+    def _differs(self, head: str | None, *others: str | None, besides: Collection[str], folder: str = "") -> bool:
         inside, *known = (self._entries(tree) for tree in (head, *others))
         names = {*inside, *(name for entries in known for name in entries)}
-        return any(self._entry_differs(inside.get(name), [entries.get(name) for entries in known]) for name in names)
+        return any(
+            self._entry_differs(inside.get(name), [entries.get(name) for entries in known], besides, folder + name)
+            for name in sorted(names)
+        )
 
-    def _entry_differs(self, entry: TreeEntry | None, others: Sequence[TreeEntry | None]) -> bool:
-        if entry in others:
+    def _entry_differs(
+        self, entry: TreeEntry | None, others: Sequence[TreeEntry | None], besides: Collection[str], path: str
+    ) -> bool:
+        if entry in others or path in besides:
             return False
-        folders = [other.id if other and other.is_tree else None for other in others]
+        head, *folders = (one.id if one and one.is_tree else None for one in (entry, *others))
         # a folder that people changed on both sides may still hold nothing of its own
-        return not (entry and entry.is_tree and any(folders)) or self._differs(entry.id, *folders)
+        looks_inside = (head and any(folders)) or any(one.startswith(f"{path}/") for one in besides)
+        return not looks_inside or self._differs(head, *folders, besides=besides, folder=f"{path}/")
 
     def _entries(self, tree: str | None) -> dict[str, TreeEntry]:
         return {entry.name: entry for entry in self._reader.tree(TreeId(tree))} if tree else {}
@@ -210,9 +216,15 @@ class DestinationObjects:
         self._tagged = remote.tagged
         self.tree_at, self.blob_at = remote.tree_at, remote.blob_at
         self.files, self.first_parents = remote.files, remote.first_parents
-        self.fork, self.offers_more, self.collides = remote.fork, remote.offers_more, remote.collides
+        self.fork, self.collides = remote.fork, remote.collides
         self.blob, self.offered = remote.blob, remote.offered
-        self._commit = remote.commit
+        self._remote, self._commit = remote, remote.commit
+
+    def offers_more(self, head: CommitId, base: CommitId, branch: CommitId, besides: Collection[str] = ()) -> bool:
+        """Return whether a path at `head` differs from what `base` and `branch` have there, `besides` some packages."""
+        where = self._destination
+        paths = [path for one in besides for path in (where.path(one), where.status_path(one))]
+        return self._remote.offers_more(head, base, branch, paths)
 
     def tagged(self, packages: Collection[str]) -> Mapping[str, Sequence[TaggedRevision]]:
         """Return the revisions of these packages that have tags, by package."""

@@ -105,6 +105,7 @@ class Tools:
     writer: Callable[[str], Writer]
     state_ref: str
     draft_template: str
+    removal_template: str
     tagging: Callable[[Catalog], Tagging]
     proposals: Proposals
     clock: Callable[[], float]

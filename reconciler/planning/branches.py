@@ -80,8 +80,8 @@ class History(Protocol):
         """Return whether `head` and `branch` have both changed a path since `base`, differently and in no `outside`."""
         ...
 
-    def offers_more(self, head: CommitId, base: CommitId, branch: CommitId) -> bool:
-        """Return whether a path at `head` differs from what `base` and `branch` have there."""
+    def offers_more(self, head: CommitId, base: CommitId, branch: CommitId, besides: Collection[str] = ()) -> bool:
+        """Return whether a path at `head` differs from what `base` and `branch` have there, `besides` some packages."""
         ...
 
 
@@ -138,7 +138,7 @@ def _edited(
     branch: str, head: CommitId, known: DraftBranch, published: CommitId, wishes: Wishes, history: History
 ) -> Layout:
     """Somebody moved the head, or nobody knows who made it: only append, until nothing is left on it."""
-    if not history.offers_more(head, known.base, published):
+    if not history.offers_more(head, known.base, published, wishes.withdrawn.keys()):
         changed = _in_order(wishes.changed)
         return Grow(branch, head, published, published, changed) if changed else End(branch, head)
     wanted = {**wishes.withdrawn, **wishes.changed}

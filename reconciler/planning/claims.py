@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.codes import DOWNSTREAM_CONFLICT
@@ -11,7 +13,7 @@ from reconciler.planning.destination import nested_packages
 from reconciler.planning.ground import Ground
 from reconciler.planning.outcome import Blocked
 from reconciler.planning.state import DestinationState, Seen
-from reconciler.rules.variant import Owner, Variant
+from reconciler.rules.variant import Guard, Owner, Place, Variant
 
 
 @dataclass(frozen=True)
@@ -20,17 +22,48 @@ class Claims:
 
     `alive` are all owners of the config; `unplaced` those of them, and sets, whose packages could not be worked
     out; `complete` is False while a file of the config could not be read, so that nobody's absence is proved
-    (design 10.5).
+    (design 10.5). `stalled` are the packages that owners want which cannot be worked out now.
+
+    What decides on what nobody wants any more: `homes` is where each owner's package goes, `guards` say what sets let
+    go, `dependents` name by package one who has it as upstream, `alike` are objects of kinds that no room reads, by
+    namespace and name. `ownerless`: the config has no owner of packages at all; `acknowledged` is what the Repository
+    says to that.
     """
 
     variants: tuple[Variant, ...]
     alive: frozenset[ObjectKey]
     unplaced: frozenset[ObjectKey]
     complete: bool
+    stalled: frozenset[str] = frozenset()
+    homes: Mapping[ObjectKey, Place] = field(default_factory=dict)
+    guards: Mapping[ObjectKey, Guard] = field(default_factory=dict)
+    dependents: Mapping[str, ObjectKey] = field(default_factory=dict)
+    alike: Mapping[tuple[str, str], ObjectKey] = field(default_factory=dict)
+    ownerless: bool = False
+    acknowledged: str = ""
 
     def has(self, owner: Owner) -> bool:
         """Return whether the owner is in the config: itself, or through a set that could not be expanded."""
         return owner.key in self.alive or owner.set in self.unplaced
+
+    def wants(self, package: str) -> bool:
+        """Return whether somebody wants a package here, whoever gets it and whether or not it can be made now."""
+        return package in self._wanted
+
+    @cached_property
+    def _wanted(self) -> frozenset[str]:
+        return self.stalled | {variant.place.package for variant in self.variants}
+
+    @property
+    def doubt(self) -> str:
+        """Why nobody's absence is proved, or ""."""
+        return "" if self.complete else "a config file is unreadable, or an object in it has no name"
+
+    def look_alike(self, owner: Owner) -> str:
+        """Return why an owner may be there under a misspelt kind, or ""."""
+        found = (self.alike.get((one.namespace, one.name)) for one in (owner.key, owner.set) if one)
+        other = next((one for one in found if one), None)
+        return f"{owner.key} is not there, but {other}, which nothing reads, may be meant" if other else ""
 
     def keeps(self, owner: Owner) -> bool:
         """Return whether the owner is there, but where its package goes cannot be told in this pass."""

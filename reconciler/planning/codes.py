@@ -74,6 +74,24 @@ CODES = (
         Scope.CONFIG,
         "Revisions cannot be proposed to a plain folder; people write them there.",
     ),
+    REMOVAL_DECLINED := Code(
+        "RemovalDeclined",
+        Severity.INFO,
+        Scope.PACKAGE,
+        "People declined the removal of a package that nothing wants; it is proposed again when the package changes.",
+    ),
+    REMOVAL_PROPOSED := Code(
+        "RemovalProposed",
+        Severity.INFO,
+        Scope.PACKAGE,
+        "A published package that nothing wants any more is on a removal draft; merging that approves it.",
+    ),
+    REMOVAL_WAITS := Code(
+        "RemovalWaits",
+        Severity.WARNING,
+        Scope.PACKAGE,
+        "A package that nothing wants any more stays until something else is done.",
+    ),
     RENDER_FAILED := Code(
         "RenderFailed",
         Severity.WARNING,

@@ -63,6 +63,10 @@ class Question:
         """The record, if it is this variant's or passes to it (design 10.14)."""
         if self.record is None or self.record.owner.key == self.variant.owner.key:
             return self.record
+        if not self.record.owned:
+            # it was never another's, or is not any more: only the numbers go on
+            one = self.variant
+            return replace(self.record.tombstone(), owner=one.owner, labels=one.labels, annotations=one.annotations)
         return replace(self.record, owner=self.variant.owner) if self.owner_gone else None
 
 

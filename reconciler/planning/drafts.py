@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from reconciler.planning.branches import Grow, Keep, Layout, Step, Wishes, lay_out
 from reconciler.planning.destination import Destination
 from reconciler.planning.ground import Ground
-from reconciler.planning.outcome import Draft, Outcome, Unchanged
-from reconciler.snapshot.objects import CommitId
+from reconciler.planning.outcome import Draft, Leaving, Outcome, Unchanged
+from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.objects import BlobId, CommitId, TreeId
 
 
 @dataclass(frozen=True)
@@ -28,20 +29,28 @@ class Writer(Protocol):
         """Return the status file and the commit message of a draft."""
         ...
 
+    def removal(self, leaving: Leaving, destination: Destination, before: FileTree | None) -> str:
+        """Return the commit message of a removal; `before` is what goes, None where it is too large to be read."""
+        ...
+
 
 def lay_out_all(
-    ground: Ground, outcomes: Iterable[Outcome], words: Mapping[str, Words], config_seconds: int
-) -> tuple[Layout, ...]:
-    """Return what becomes of every draft branch that exists or is wanted; `outcomes` are of distinct packages."""
+    ground: Ground, outcomes: Iterable[Outcome], leaving: Collection[str], words: Mapping[str, Words],
+    config_seconds: int,
+) -> tuple[Layout, ...]:  # fmt: skip
+    """Return what becomes of every draft branch that exists or is wanted; `outcomes` are of distinct packages.
+
+    `leaving` are packages that are on a draft and must not be. Removal drafts are not laid out here.
+    """
     published = ground.heads.branch
     if published is None:
         return ()
     by_package = {outcome.variant.place.package: outcome for outcome in outcomes}
-    members: dict[str, list[str]] = {branch: [] for branch in ground.state.drafts}
+    members: dict[str, list[str]] = {name: [] for name, draft in ground.state.drafts.items() if not draft.removes}
     for package in {**ground.state.packages, **by_package}:
         members.setdefault(ground.branch_of(package), []).append(package)
     return tuple(
-        _laid_out(ground, branch, published, _wishes(ground, packages, by_package, words, config_seconds))
+        _laid_out(ground, branch, published, _wishes(ground, packages, by_package, leaving, words, config_seconds))
         for branch, packages in sorted(members.items())
     )
 
@@ -53,7 +62,7 @@ def _laid_out(ground: Ground, branch: str, published: CommitId, wishes: Wishes) 
 
 
 def _wishes(
-    ground: Ground, packages: Iterable[str], outcomes: Mapping[str, Outcome],
+    ground: Ground, packages: Iterable[str], outcomes: Mapping[str, Outcome], leaving: Collection[str],
     words: Mapping[str, Words], config_seconds: int,
 ) -> Wishes:  # fmt: skip
     changed, withdrawn, standing = {}, {}, set()
@@ -62,14 +71,20 @@ def _wishes(
             case Draft() as draft:
                 changed[package] = _step(draft, words[package], config_seconds)
             case Unchanged(withdraw=True):
-                withdrawn[package] = _undo(ground, package)
+                why = "The cluster branch holds what is wanted, or it was declined."
+                withdrawn[package] = put_back(ground, package, why)
+            case None if package in leaving:
+                withdrawn[package] = put_back(ground, package, "Nothing in the config wants it any more.")
             case _:
                 pass
         if package in ground.state.packages and ground.state.packages[package].put:
             standing.add(package)
     moved = {one for one in packages if ground.has_moved(one) and (one in changed or ground.is_touched(one))}
     edited = {one for one in moved if _is_edited(ground, one)}
-    kept = {one: _as_it_is(ground, one) for one in moved & (standing - changed.keys() - withdrawn.keys())}
+    kept = {
+        one: as_it_is(ground, one, *ground.at(ground.heads.drafts.get(ground.branch_of(one)), one))
+        for one in moved & (standing - changed.keys() - withdrawn.keys())
+    }
     return Wishes(changed, withdrawn, frozenset(standing), frozenset(moved), frozenset(edited), kept)
 
 
@@ -84,9 +99,8 @@ def _step(draft: Draft, words: Words, config_seconds: int) -> Step:
     return Step(draft.variant.place.package, draft.rendered.files, words.status, words.message, seconds)
 
 
-def _as_it_is(ground: Ground, package: str) -> Step:
+def as_it_is(ground: Ground, package: str, content: TreeId | None, status: BlobId | None) -> Step:
     """Return the commit that puts a package back on its draft as it is there, after the cluster branch was merged."""
-    content, status = ground.at(ground.heads.drafts.get(ground.branch_of(package)), package)
     return Step(package, content, status, _message(ground, package, "keep it as it is in the draft"))
 
 
@@ -95,8 +109,7 @@ def _message(ground: Ground, package: str, what: str, why: str = "") -> str:
     return "\n\n".join(filter(None, (f"{package}: {what}", why, trailers)))
 
 
-def _undo(ground: Ground, package: str) -> Step:
+def put_back(ground: Ground, package: str, why: str) -> Step:
     """Return the commit that takes a package out of a draft which people work on."""
     content, status = ground.at(ground.heads.branch, package)
-    why = "The cluster branch holds what is wanted, or it was declined."
     return Step(package, content, status, _message(ground, package, "take it out of the draft", why))

@@ -9,7 +9,7 @@ from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.branches import Layout
 from reconciler.planning.destination import Destination
-from reconciler.planning.outcome import Blocked, Draft, Held, Outcome, Unchanged
+from reconciler.planning.outcome import Blocked, Draft, Held, Leaving, Outcome, Unchanged
 from reconciler.planning.proposal import Proposal
 from reconciler.planning.settling import settling_findings
 from reconciler.planning.standing import Heads
@@ -18,12 +18,14 @@ from reconciler.planning.tags import MissingTag
 from reconciler.rules.variant import RoomResult
 from reconciler.rules.variants.codes import UPSTREAM_WARNING
 from reconciler.snapshot.catalog import ConfigObject
+from reconciler.snapshot.objects import CommitId
 
 
 @dataclass(frozen=True)
 class DestinationPlan:
     """What was decided for one destination. `before` and `after` are its state; findings are about it as a whole.
 
+    `leaving` are packages on their way out, `kept` heads with people's work that go with them.
     A destination that could not be read has a finding and no outcomes: nothing is written to it. `tags` are what
     its revisions lack, and get once the state is in.
     """
@@ -36,7 +38,14 @@ class DestinationPlan:
     held: tuple[Held, ...] = ()
     layouts: tuple[Layout, ...] = ()
     findings: tuple[Finding, ...] = ()
+    leaving: tuple[Leaving, ...] = ()
+    kept: tuple[CommitId, ...] = ()
     tags: tuple[MissingTag, ...] = ()
+
+    @property
+    def reconciled(self) -> frozenset[ObjectKey]:
+        """The owners whose package is as they want it, or drafted, without error."""
+        return frozenset(one.variant.owner.key for one in self.outcomes if not isinstance(one, Blocked))
 
 
 @dataclass(frozen=True)
@@ -74,6 +83,7 @@ class FleetPlan:
         for plan in self.destinations:
             found += plan.findings
             found += (held.finding for held in plan.held)
+            found += (leaving.finding for leaving in plan.leaving if leaving.finding)
         for _, outcome in self.outcomes():
             found += (*_of(outcome), *settling_findings(outcome.variant))
         return tuple(dict.fromkeys(self._placed(found)))

@@ -27,13 +27,17 @@ Standing = tuple[TreeId | None, BlobId | None]
 
 @dataclass(frozen=True)
 class Ground:
-    """A destination with what is remembered of it, its heads and its objects; `template` names new draft branches."""
+    """A destination with what is remembered of it, its heads and its objects.
+
+    `template` names new draft branches, `removals` those that take packages away.
+    """
 
     destination: Destination
     state: DestinationState
     heads: Heads
     objects: Objects
     template: str
+    removals: str = "removals/{repository}"
 
     def branch_of(self, package: str) -> str:
         """Return the draft branch of a package.
@@ -43,8 +47,15 @@ class Ground:
         record = self.state.packages.get(package)
         if record and record.put:
             return record.draft
-        name = draft_branch(self.template, self.destination, package)
-        return next((draft for draft in sorted(self.state.drafts) if are_nested(draft, name)), name)
+        return self._give_way(draft_branch(self.template, self.destination, package), removes=False)
+
+    def removal_branch(self, package: str) -> str:
+        """Return the branch on which a package is put up for removal; it gives way as a draft's does."""
+        return self._give_way(draft_branch(self.removals, self.destination, package), removes=True)
+
+    def _give_way(self, name: str, removes: bool) -> str:
+        known = sorted(one for one, draft in self.state.drafts.items() if draft.removes == removes)
+        return next((one for one in known if are_nested(one, name)), name)
 
     def is_frozen(self, branch: str) -> bool:
         """Return whether a draft branch is proposed as it stands."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from reconciler.krm.conditions import Condition
 from reconciler.krm.conflicts import Conflict
@@ -13,7 +13,7 @@ from reconciler.krm.findings import Finding
 from reconciler.planning.conflicts import conflict_data
 from reconciler.planning.source import NO_SOURCE, Source
 from reconciler.planning.state import PackageRecord, Seen
-from reconciler.rules.variant import Injected, Variant
+from reconciler.rules.variant import Injected, Owner, Variant
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import TreeId
 from reconciler.snapshot.trace import Trace
@@ -121,11 +121,37 @@ class Blocked:
 
 @dataclass(frozen=True)
 class Held:
-    """A package whose variant is gone: kept as it is until removals are decided (design 10.15)."""
+    """A package that nothing wants any more and that is kept as it is, for the reason in its finding (design 10.15)."""
 
     package: str
     record: PackageRecord
     finding: Finding
+
+
+How = Literal["proposed", "declined", "withdrawn", "orphaned", "recalled"]
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """A package that nothing wants any more, on its way out (porch 6.2).
+
+    `proposed`: it is on a removal draft, `declined`: people want to keep it, `withdrawn`: nothing is published, and it
+    is taken out of its draft, `orphaned`: its files are people's from now on, `recalled`: it is wanted again, and its
+    removal is frozen. `record` is what is known of it afterwards, `before` the tree that is put up for removal anew.
+    """
+
+    package: str
+    owner: Owner
+    how: How
+    record: PackageRecord
+    why: str
+    before: TreeId | None = None
+    finding: Finding | None = None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether its removal is put up by this pass."""
+        return self.before is not None
 
 
 Outcome = Draft | Unchanged | Blocked

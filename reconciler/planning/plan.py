@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from reconciler.krm.conditions import Condition
-from reconciler.krm.findings import Finding, Where, softened
+from reconciler.krm.findings import Finding
+from reconciler.krm.identity import ObjectKey
 from reconciler.planning.branches import End, Grow, Layout
 from reconciler.planning.claims import Claims, ask, chosen
 from reconciler.planning.codes import DESTINATION_MISSING
@@ -16,15 +17,24 @@ from reconciler.planning.destination import Destination
 from reconciler.planning.drafts import Words, Writer, lay_out_all
 from reconciler.planning.fleet import DestinationPlan
 from reconciler.planning.ground import Ground, Objects
-from reconciler.planning.ingredients import Sources
-from reconciler.planning.outcome import Blocked, Draft, Held, Outcome, Unchanged
+from reconciler.planning.ingredients import Sources, TooLargeToReadError
+from reconciler.planning.outcome import Blocked, Draft, Outcome, Unchanged
 from reconciler.planning.recovery import recover
+from reconciler.planning.removals import (
+    Departures,
+    find_departures,
+    give_up,
+    kept_heads,
+    lay_out_removals,
+    recalled,
+    without_recalled,
+)
 from reconciler.planning.standing import Heads, recognise, settle_drafts
 from reconciler.planning.state import DestinationState, Offer, PackageRecord
-from reconciler.rules.codes import DELETION_HELD
 from reconciler.rules.variant import Variant
 from reconciler.snapshot.catalog import Catalog
-from reconciler.snapshot.objects import blob_id
+from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.objects import TreeId, blob_id
 
 
 @dataclass(frozen=True)
@@ -37,25 +47,85 @@ class Workshop:
     writer: Writer
     draft_template: str
     config_seconds: int
+    removal_template: str = "removals/{repository}"
 
 
-def plan_destination(
+@dataclass(frozen=True)
+class Decided:
+    """One destination with what becomes of the packages that are wanted; what nobody wants is not decided yet."""
+
+    destination: Destination
+    claims: Claims
+    before: DestinationState
+    ground: Ground
+    shop: Workshop
+    outcomes: tuple[Outcome, ...]
+    losers: tuple[Outcome, ...]
+
+    @property
+    def reconciled(self) -> frozenset[ObjectKey]:
+        """The owners whose package is as they want it, or drafted, without error."""
+        return frozenset(one.variant.owner.key for one in self.outcomes if not isinstance(one, Blocked))
+
+
+def decide_destination(
     destination: Destination, claims: Claims, state: DestinationState, heads: Heads, objects: Objects, shop: Workshop
-) -> DestinationPlan:
-    """Return everything that is to happen on one destination; touches nothing (design 4.4 to 4.9)."""
+) -> Decided | DestinationPlan:
+    """Return what becomes of the packages that are wanted on one destination, or the plan to leave it alone."""
     if finding := gone_from(destination, state, heads):
         return DestinationPlan(destination, heads, state, state, findings=(finding,))
     now = settle_drafts(recognise(state, destination, heads, objects), destination, heads, objects)
-    ground = recover(Ground(destination, now, heads, objects, shop.draft_template), claims.variants, shop.sources)
+    ground = Ground(destination, now, heads, objects, shop.draft_template, shop.removal_template)
+    ground = recover(ground, claims.variants, shop.sources)
     winners, losers = chosen(claims, ground.state)
     outcomes = [decide(ask(one, claims, ground), shop.catalog, shop.sources, shop.render) for one in winners.values()]
+    return Decided(destination, claims, state, ground, shop, tuple(outcomes), tuple(losers))
+
+
+def plan_destination(decided: Decided, reconciled: Collection[ObjectKey]) -> DestinationPlan:
+    """Return everything that is to happen on one destination; touches nothing (design 4.4 to 4.9).
+
+    `reconciled` are the owners, wherever their packages go, that have them without error: what they had elsewhere
+    goes after that, and not before (porch 6.4).
+    """
+    destination, claims, shop = decided.destination, decided.claims, decided.shop
     words = {
-        one.variant.place.package: shop.writer.words(one, destination) for one in outcomes if isinstance(one, Draft)
+        one.variant.place.package: shop.writer.words(one, destination)
+        for one in decided.outcomes
+        if isinstance(one, Draft)
     }
-    layouts = lay_out_all(ground, outcomes, words, shop.config_seconds)
-    held = _held(claims, ground.state)
-    after = _after(ground, outcomes, held, words, layouts)
-    return DestinationPlan(destination, heads, state, after, (*outcomes, *losers), held, layouts)
+    departures = find_departures(decided.ground, claims, reconciled)
+    ground = give_up(decided.ground, departures)
+    layouts = _layouts(decided, ground, departures, words)
+    after = without_recalled(_after(ground, decided.outcomes, departures, words, layouts), ground, claims)
+    return DestinationPlan(
+        destination, ground.heads, decided.before, after, (*decided.outcomes, *decided.losers), departures.held,
+        layouts, leaving=(*departures.leaving, *recalled(ground, claims)),
+        kept=kept_heads(decided.ground, departures, layouts),
+    )  # fmt: skip
+
+
+def _layouts(
+    decided: Decided, ground: Ground, departures: Departures, words: Mapping[str, Words]
+) -> tuple[Layout, ...]:
+    shop = decided.shop
+    drafted = departures.on_drafts(ground)
+    messages = {
+        one.package: shop.writer.removal(one, decided.destination, _read(one.before, shop.sources))
+        for one in departures.leaving
+        if one.before
+    }
+    return (
+        *lay_out_all(ground, decided.outcomes, drafted, words, shop.config_seconds),
+        *lay_out_removals(ground, decided.claims, departures, messages, shop.config_seconds),
+    )
+
+
+def _read(tree: TreeId, sources: Sources) -> FileTree | None:
+    try:
+        return sources.standing(tree)
+    except TooLargeToReadError:
+        return None
 
 
 def gone_from(destination: Destination, state: DestinationState, heads: Heads) -> Finding | None:
@@ -80,28 +150,8 @@ def _place(place: tuple[str, str, str]) -> str:
     return f"{url} branch {branch} directory /{directory}"
 
 
-def _held(claims: Claims, state: DestinationState) -> tuple[Held, ...]:
-    """Packages of ours that no variant wants any more: kept, visibly, until removals are decided (design 10.15)."""
-    wanted = {variant.place.package for variant in claims.variants}
-    gone = {
-        package: record
-        for package, record in state.packages.items()
-        if record.owned and package not in wanted and not claims.keeps(record.owner)
-    }
-    return tuple(Held(package, record, _held_finding(package, record, claims)) for package, record in gone.items())
-
-
-def _held_finding(package: str, record: PackageRecord, claims: Claims) -> Finding:
-    where = Where(object=str(record.owner.key))
-    if not claims.complete:
-        message = f"whether package {package} is still wanted cannot be told while a config file is unreadable; kept"
-        return softened(DELETION_HELD.finding(message, where))
-    why = "wants another package now" if record.owner.key in claims.alive else "is gone"
-    return DELETION_HELD.finding(f"package {package} is kept though {record.owner.key} {why}: removals are held", where)
-
-
 def _after(
-    ground: Ground, outcomes: Iterable[Outcome], held: Iterable[Held], words: Mapping[str, Words],
+    ground: Ground, outcomes: Iterable[Outcome], departures: Departures, words: Mapping[str, Words],
     layouts: Iterable[Layout],
 ) -> DestinationState:  # fmt: skip
     records = dict(ground.state.packages)
@@ -109,14 +159,21 @@ def _after(
         package = outcome.variant.place.package
         if not _is_foreign(outcome) and not (isinstance(outcome, Blocked) and outcome.retry):
             records[package] = _record(outcome, words.get(package), ground.branch_of(package))
-    for one in held:
-        records[one.package] = replace(one.record, outcome={"kind": "held", "findings": [finding_data(one.finding)]})
+    records |= {one.package: _kept(one.record, "held", one.finding) for one in departures.held}
+    for one in departures.leaving:
+        records[one.package] = _kept(one.record, one.how, one.finding) if one.finding else one.record
     ended = {layout.branch for layout in layouts if isinstance(layout, End)}
     drafts = {name: draft for name, draft in ground.state.drafts.items() if name not in ended}
     # a branch that nothing was drafted for is not created, and must not count as seen
     stands = not ground.heads.absent or any(isinstance(layout, Grow) for layout in layouts)
     seen = ground.heads.branch if stands and ground.heads.branch else ground.state.seen
     return replace(ground.state, seen=seen, packages=dict(sorted(records.items())), drafts=drafts)
+
+
+def _kept(record: PackageRecord, kind: str, finding: Finding) -> PackageRecord:
+    # should it be wanted again, the upstream that it was made from is still to be known
+    upstream = {name: value for name, value in record.outcome.items() if name == "upstream"}
+    return replace(record, outcome={"kind": kind, "findings": [finding_data(finding)], **upstream})
 
 
 def _is_foreign(outcome: Outcome) -> bool:
@@ -126,6 +183,11 @@ def _is_foreign(outcome: Outcome) -> bool:
 
 
 def _record(outcome: Outcome, words: Words | None, branch: str) -> PackageRecord:
+    record = _found_record(outcome, words, branch)
+    return replace(record, deletion=outcome.variant.deletion)
+
+
+def _found_record(outcome: Outcome, words: Words | None, branch: str) -> PackageRecord:
     match outcome:
         case Draft():
             assert words is not None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from reconciler.planning.destination import Destination
+from reconciler.planning.destination import Destination, draft_branch
 from reconciler.planning.state import KEPT_REVISIONS, DestinationState, DraftBranch, Offer, PackageRecord, Revision
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import BlobId, CommitId, TreeId
@@ -41,12 +41,21 @@ class Heads:
     """The heads of one destination as this pass fetched them; drafts and proposals by draft branch name.
 
     `absent`: the cluster branch does not exist, and `branch` is the root commit that it would be created at.
+    `removals` are the names of those draft branches that take packages away.
     """
 
     branch: CommitId | None = None
     absent: bool = False
     drafts: Mapping[str, CommitId] = field(default_factory=dict)
     proposed: Mapping[str, CommitId] = field(default_factory=dict)
+    removals: frozenset[str] = frozenset()
+
+
+def removal_names(template: str, destination: Destination, state: DestinationState) -> frozenset[str]:
+    """Return the names of all removal drafts that a destination has or may get, its state lost or not."""
+    known = (name for name, draft in state.drafts.items() if draft.removes)
+    shared = () if "{package}" in template else (draft_branch(template, destination, ""),)
+    return frozenset([*known, *shared, *(draft_branch(template, destination, package) for package in state.packages)])
 
 
 @dataclass(frozen=True)
@@ -92,7 +101,15 @@ def _recognise_package(record: PackageRecord, before: Sighting | None, sightings
         if before is None or (now.tree, now.status) != (before.tree, before.status):
             record = _take_in(record, before, now)
         before = now
-    return record
+    return _undone(record, [one.tree for one in sightings])
+
+
+def _undone(record: PackageRecord, trees: Sequence[TreeId | None]) -> PackageRecord:
+    """A removal that was approved and taken back before anybody looked was declined: the package is there again."""
+    removal, last = record.removal, trees[-1] if trees else None
+    if removal is None or last is None or None not in trees:
+        return record
+    return replace(record, removal=replace(removal, against=last, declined=True))
 
 
 def _take_in(record: PackageRecord, before: Sighting | None, now: Sighting) -> PackageRecord:
@@ -150,18 +167,23 @@ def settle_drafts(
     a head that is not the one we pushed makes the branch an edited one (git.md 3, life of a draft).
     """
     packages = {
-        package: _settle(record, record.put, destination.path(package), heads, repository) if record.put else record
+        package: _settle_removal(
+            _settle(record, record.put, destination.path(package), heads, repository) if record.put else record,
+            destination.path(package), heads, repository,
+        )
         for package, record in state.packages.items()
+    }  # fmt: skip
+    drafts = {
+        name: _draft(name, state.drafts.get(name), head, heads, repository) for name, head in heads.drafts.items()
     }
-    drafts = {name: _draft(state.drafts.get(name), head, heads, repository) for name, head in heads.drafts.items()}
     return replace(state, packages=packages, drafts=drafts)
 
 
-def _draft(known: DraftBranch | None, head: CommitId, heads: Heads, repository: Repository) -> DraftBranch:
+def _draft(name: str, known: DraftBranch | None, head: CommitId, heads: Heads, repository: Repository) -> DraftBranch:
     if known is not None and not known.edited and known.head == head:
         return known
     # a branch that nobody remembers, as after a lost state, counts as people's work
-    known = known or DraftBranch(head, heads.branch or head)
+    known = known or DraftBranch(head, heads.branch or head, removes=name in heads.removals)
     # people merge the cluster branch in, and what it has undone since must not come back with the next merge
     base = repository.fork(head, heads.branch) if heads.branch else None
     return replace(known, base=base or known.base, edited=True)
@@ -179,6 +201,22 @@ def _settle(record: PackageRecord, put: Offer, path: str, heads: Heads, reposito
         return _declined(record, put)
     # the branch was brought up to date by people, and says nothing about the package any more
     return replace(record, put=None) if drafted == published else record
+
+
+def _settle_removal(record: PackageRecord, path: str, heads: Heads, repository: Repository) -> PackageRecord:
+    """Look at what became of a removal: approved, declined by dropping it, or waiting for people."""
+    removal = record.removal
+    if removal is None or heads.branch is None:
+        return record
+    published, head = repository.tree_at(heads.branch, path), heads.drafts.get(removal.branch)
+    if published is None:
+        return replace(record, removal=None)
+    if removal.declined or (head and repository.tree_at(head, path) is None):
+        return record
+    if head is None and published != removal.against:
+        # neither the one nor the other: what is there now may be another question
+        return replace(record, removal=None)
+    return replace(record, removal=replace(removal, against=published, declined=True))
 
 
 def _declined(record: PackageRecord, put: Offer) -> PackageRecord:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.krm.identity import ObjectKey
-from reconciler.rules.variant import Owner
+from reconciler.rules.variant import DeletionPolicy, Owner
 from reconciler.snapshot.objects import BlobId, CommitId, TreeId
 
 FORMAT = 1
@@ -86,10 +86,28 @@ class Seen:
 
 
 @dataclass(frozen=True)
+class Removal:
+    """A published package that was put up for removal: on which branch, and the tree that stood there then.
+
+    `declined`: people did not want that; it is put up again when another tree stands there.
+    """
+
+    branch: str
+    against: TreeId
+    declined: bool = False
+
+    def as_data(self) -> dict[str, Any]:
+        """Return it as JSON data."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
 class PackageRecord:
     """All that is remembered of one package of a destination.
 
-    `owned` is False while the variant was only ever blocked: the place is not its own yet. `wanted` and
+    `owned` is False while the variant was only ever blocked, or when it is gone for good: the place is nobody's, and
+    only the numbers that must not be used again are known (a tombstone). `deletion` is what the last valid variant
+    asked for, should it go, and `removal` what became of that. `wanted` and
     `review` are what the last render came to, `trace` what it depended on, `render` what the owner is told of
     the last draft's render, `conflicts` those of edits on the draft with what came after them. `draft` names the
     branch that `put` is on: an offer keeps its branch whatever the settings say later.
@@ -114,6 +132,12 @@ class PackageRecord:
     render: Mapping[str, Any] = field(default_factory=dict)
     outcome: Mapping[str, Any] = field(default_factory=dict)
     conflicts: tuple[Mapping[str, Any], ...] = ()
+    deletion: DeletionPolicy = "delete"
+    removal: Removal | None = None
+
+    def tombstone(self) -> PackageRecord:
+        """Return what is left of the record when its owner gave the package up: numbers are never used again."""
+        return PackageRecord(self.owner, workspace=self.workspace, revision=self.revision)
 
     def trees(self) -> frozenset[TreeId]:
         """Return the trees that state must keep alive: those of `ours`, the open offers and the last revisions."""
@@ -133,11 +157,18 @@ class DraftBranch:
     """A draft branch of ours: the head that we pushed, and the commit of the cluster branch it starts at.
 
     `edited`: people have moved its head since it was made; it is only appended to until it ends (git.md 3).
+    `removes`: it is a removal draft, which takes packages away and never adds any.
     """
 
     head: CommitId
     base: CommitId
     edited: bool = False
+    removes: bool = False
+
+    def as_data(self) -> dict[str, Any]:
+        """Return it as JSON data."""
+        data = {"head": self.head, "base": self.base, "edited": self.edited}
+        return {**data, "removes": True} if self.removes else data
 
 
 @dataclass(frozen=True)
@@ -158,7 +189,7 @@ class DestinationState:
 
 def write_state(state: DestinationState) -> dict[str, bytes]:
     """Return the files of a state commit, without `trees/`; equal states give equal bytes."""
-    drafts = {name: dict(vars(draft)) for name, draft in state.drafts.items()}
+    drafts = {name: draft.as_data() for name, draft in state.drafts.items()}
     destination = {
         "format": FORMAT, "url": state.url, "branch": state.branch, "directory": state.directory,
         "seen": state.seen, "drafts": drafts,
@@ -213,6 +244,8 @@ def _record_data(record: PackageRecord) -> dict[str, Any]:
         "render": dict(record.render),
         "outcome": dict(record.outcome),
         **({"conflicts": [dict(one) for one in record.conflicts]} if record.conflicts else {}),
+        **({"deletion": record.deletion} if record.deletion != "delete" else {}),
+        **({"removal": record.removal.as_data()} if record.removal else {}),
     }
 
 
@@ -237,6 +270,8 @@ def _read_record(data: Mapping[str, Any]) -> PackageRecord:
         render=data["render"],
         outcome=data["outcome"],
         conflicts=tuple(data.get("conflicts", ())),
+        deletion=data.get("deletion", "delete"),
+        removal=Removal(**data["removal"]) if "removal" in data else None,
     )
 
 

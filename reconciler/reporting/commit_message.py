@@ -8,7 +8,7 @@ from typing import Any
 
 from reconciler.krm.yaml import parse
 from reconciler.planning.destination import Destination
-from reconciler.planning.outcome import Draft
+from reconciler.planning.outcome import Draft, Leaving
 from reconciler.reporting.causes import cause_words, object_words, upstream_words
 from reconciler.reporting.changes import Changes
 from reconciler.reporting.conflicts import conflict_lines
@@ -19,6 +19,7 @@ from reconciler.reporting.summary import SUMMARY
 from reconciler.reporting.values import one_line, shorten
 
 SUBJECT_WIDTH = 72
+REMOVAL_TASK = "propose-delete"
 _SHORTEST_REASON = 10
 _LINES_PER_LIST = 20
 _NEXT_KEY = re.compile(rb"\n(?=\S)")
@@ -39,6 +40,25 @@ def draft_message(draft: Draft, destination: Destination, config: str, changes: 
         "\n".join(_trailers(draft, destination, config)),
     )
     return "\n\n".join((subject, *filter(None, sections))) + "\n"
+
+
+def removal_message(leaving: Leaving, destination: Destination, config: str, changes: Changes | None) -> str:
+    """Return the message of the commit that takes a package away; `changes` lead from it to nothing, None if untold."""
+    place = f"{destination.name}/{leaving.package}"
+    trailers = {
+        "Owner": object_words(leaving.owner.key),
+        "Task": REMOVAL_TASK,
+        "Repository": destination.name,
+        "Package": leaving.package,
+        "Config-Commit": config,
+    }
+    sections = (
+        _section("Changed:", changes.summary_lines(_LINES_PER_LIST) if changes else ()),
+        _section("Files:", changes.file_lines(_LINES_PER_LIST) if changes else ()),
+        _section("Why:", (one_line(leaving.why),)),
+        "\n".join(f"Reconciler-{name}: {one_line(value)}" for name, value in trailers.items()),
+    )
+    return "\n\n".join((_subject(REMOVAL_TASK, place, one_line(leaving.why)), *filter(None, sections))) + "\n"
 
 
 def status_commit_message(files: Mapping[str, bytes]) -> str:

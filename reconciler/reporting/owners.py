@@ -13,6 +13,7 @@ from reconciler.planning.decide import READY, VALID
 from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Unchanged
 from reconciler.planning.state import PackageRecord
+from reconciler.reporting.leaving import waiting_data
 from reconciler.reporting.status_file import told
 from reconciler.reporting.tally import tally
 from reconciler.rules.variant import ConfigStatus, Variant
@@ -172,4 +173,5 @@ def _repository(plan: DestinationPlan) -> ObjectStatus:
         else (_PLANNED,)
     )
     fields = {"branch": destination.branch, "directory": destination.directory, "packages": told(tally(plan))}
-    return ObjectStatus(destination.key, REPOSITORY_API_VERSION, conditions, told(fields))
+    leaving = [{**one, "package": one["package"].partition("/")[2]} for one in waiting_data(plan)]
+    return ObjectStatus(destination.key, REPOSITORY_API_VERSION, conditions, told({**fields, "leaving": leaving}))

@@ -38,6 +38,7 @@ def plan_text(plan: FleetPlan, max_diff_lines: int = MAX_LINES) -> str:
         "\n".join(_trouble(trouble) for trouble in seen.troubles),
         "\n".join(finding_lines(seen.findings)),
         _proposal_text(plan.proposal, max_diff_lines),
+        "\n".join(line for one in seen.removals for line in (one.title, f"  why: {one_line(one.leaving.why)}")),
         *(_group_text(group, max_diff_lines) for group in seen.groups),
     ]
     return "\n\n".join(section.rstrip("\n") for section in sections if section) + "\n"
@@ -51,6 +52,7 @@ def plan_markdown(plan: FleetPlan, max_diff_lines: int = MAX_LINES) -> str:
         _list("In the way", (_trouble(trouble) for trouble in seen.troubles)),
         _list("Findings", finding_lines(seen.findings)),
         _proposal_markdown(plan.proposal, max_diff_lines),
+        _list("Not wanted any more", (f"{one.title}: {one_line(one.leaving.why)}" for one in seen.removals)),
         *(_group_markdown(group, max_diff_lines) for group in seen.groups),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
@@ -58,6 +60,8 @@ def plan_markdown(plan: FleetPlan, max_diff_lines: int = MAX_LINES) -> str:
 
 def plan_json(plan: FleetPlan, max_diff_lines: int = MAX_LINES) -> dict[str, Any]:
     """Return the plan as JSON data: `counts`, `drafts` (each names its group), `groups` with changes and diffs.
+
+    `removals` are packages that nothing wants any more: how far each is on its way out.
 
     `proposal` is what would be proposed to the config anew, or null. Values of Secrets are masked in it as everywhere.
     """
@@ -67,6 +71,7 @@ def plan_json(plan: FleetPlan, max_diff_lines: int = MAX_LINES) -> dict[str, Any
         "counts": seen.counts,
         "drafts": [_draft_data(one, index) for index, group in enumerate(seen.groups) for one in group],
         "groups": [_group_data(group, max_diff_lines) for group in seen.groups],
+        "removals": [one.as_data() for one in seen.departures],
         "proposal": proposal_data(plan.proposal, max_diff_lines),
         "troubles": [told(vars(trouble)) for trouble in seen.troubles],
         "findings": findings_data(seen.findings),
@@ -92,9 +97,11 @@ def _proposal_markdown(proposal: Proposal, max_diff_lines: int) -> str:
 def _headline(seen: Review) -> str:
     counts = seen.counts
     drafts = f"{count(counts['drafts'], 'draft')} for {count(counts['destinations'], 'destination')}"
+    removals = [count(counts["removals"], "removal")] if counts["removals"] else []
     rest = [f"{counts[kind]} {kind}" for kind in ("unchanged", "blocked", "stalled", "held") if counts[kind]]
     errors = [count(counts["errors"], "error")] if counts["errors"] else []
-    return f"Plan for {seen.config}: {', '.join([drafts if counts['drafts'] else 'nothing to draft', *rest, *errors])}"
+    first = drafts if counts["drafts"] else "nothing to draft"
+    return f"Plan for {seen.config}: {', '.join([first, *removals, *rest, *errors])}"
 
 
 def _trouble(trouble: Trouble) -> str:

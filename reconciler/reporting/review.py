@@ -17,6 +17,7 @@ from reconciler.reporting.conflicts import conflict_lines
 from reconciler.reporting.fields import ABSENT, FieldChange
 from reconciler.reporting.findings import in_order
 from reconciler.reporting.gates import waiting_for
+from reconciler.reporting.leaving import Departure, departures
 
 Kind = Literal["blocked", "stalled", "held"]
 _KINDS: tuple[Kind, ...] = ("blocked", "stalled", "held")
@@ -65,6 +66,12 @@ class Review:
     unchanged: int
     troubles: tuple[Trouble, ...]
     findings: tuple[Finding, ...]
+    departures: tuple[Departure, ...] = ()
+
+    @property
+    def removals(self) -> tuple[Departure, ...]:
+        """Packages that nothing wants any more, and that something is done about now."""
+        return tuple(one for one in self.departures if one.is_done_now)
 
     @property
     def drafts(self) -> tuple[ReviewedDraft, ...]:
@@ -78,6 +85,7 @@ class Review:
         return {
             "drafts": len(self.drafts),
             "destinations": len({one.destination.key for one in self.drafts}),
+            "removals": len(self.removals),
             "unchanged": self.unchanged,
             **{kind: kinds.count(kind) for kind in _KINDS},
             "errors": len(errors(self.findings)),
@@ -89,7 +97,8 @@ def review(plan: FleetPlan) -> Review:
     drafts = [one for destination in plan.destinations for one in _drafts(destination)]
     unchanged = sum(isinstance(outcome, Unchanged) for _, outcome in plan.outcomes())
     troubles = tuple(sorted(_troubles(plan), key=_rank))
-    return Review(plan.config, _groups(drafts), unchanged, troubles, tuple(in_order(plan.all_findings())))
+    findings = tuple(in_order(plan.all_findings()))
+    return Review(plan.config, _groups(drafts), unchanged, troubles, findings, departures(plan))
 
 
 def _drafts(plan: DestinationPlan) -> Iterator[ReviewedDraft]:

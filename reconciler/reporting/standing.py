@@ -43,11 +43,18 @@ def _troubles(summary: Mapping[str, Any]) -> Iterator[str]:
         yield f"not ready  {one['object']}: {one.get('reason', '')}: {one.get('message', '')}"
     for one in summary.get("held", ()):
         yield f"held       {one['package']}: {one['reason']}: {one['message']}"
+    for one in summary.get("leaving", ()):
+        yield f"leaving    {one['package']}: {_why_leaving(one)}"
     for one in summary.get("gated", ()):
         yield f"gated      {one['object']}: {_why_gated(one)}"
     for one in summary.get("findings", ()):
         place = place_words(one)
         yield f"{one['severity']:<10} {f'{place}: ' if place else ''}{one['code']}: {one['message']}"
+
+
+def _why_leaving(one: Mapping[str, Any]) -> str:
+    stage = "its removal was declined" if one["state"] == "declined" else f"its removal waits on {one['branch']}"
+    return f"{stage}: {one.get('reason', '')}"
 
 
 def _why_gated(one: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from reconciler.krm.yaml import emit
 from reconciler.planning.fleet import FleetPlan
 from reconciler.reporting.findings import findings_data
+from reconciler.reporting.leaving import waiting_data
 from reconciler.reporting.sections import items, section
 from reconciler.reporting.status_file import told
 from reconciler.reporting.tally import ENDS, tally
@@ -19,7 +20,7 @@ StatusDocument = Mapping[str, Any]
 
 
 def summary_file(plan: FleetPlan, documents: Iterable[StatusDocument]) -> bytes:
-    """Return `summary.yaml`: `totals`, and up to 1,000 each of `notReady`, `gated`, `held` and `findings`.
+    """Return `summary.yaml`: `totals`, and up to 1,000 each of `notReady`, `gated`, `held`, `leaving` and `findings`.
 
     `documents` are the objects of the status branch as they will stand there. A list that is longer ends at
     1,000; its whole length stands in `totals`.
@@ -29,6 +30,7 @@ def summary_file(plan: FleetPlan, documents: Iterable[StatusDocument]) -> bytes:
         "notReady": [one for document in known for one in _not_ready(document)],
         "gated": [one for document in known for one in _gated(document)],
         "held": list(_held(plan)),
+        "leaving": [dict(one) for destination in plan.destinations for one in waiting_data(destination)],
         "findings": findings_data(plan.all_findings()),
     }
     totals = {**_totals(plan), **{name: len(listed) for name, listed in lists.items()}}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from reconciler.planning.fleet import DestinationPlan
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Unchanged
+from reconciler.reporting.leaving import waiting
 
-ENDS = ("published", "drafted", "declined", "blocked", "held")
+ENDS = ("published", "drafted", "declined", "blocked", "held", "leaving")
 _UNCHANGED = {"drafted": "drafted", "declined": "declined"}
 
 
@@ -15,6 +16,7 @@ def tally(plan: DestinationPlan) -> dict[str, int]:
     A new draft and one that stands count alike, so that a second pass over the same world counts the same.
     """
     ends = [_end(outcome) for outcome in plan.outcomes] + ["held"] * len(plan.held)
+    ends += ["leaving"] * len(waiting(plan))
     return {end: ends.count(end) for end in ENDS}
 
 

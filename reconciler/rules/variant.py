@@ -232,11 +232,23 @@ class ConfigStatus:
 
 
 @dataclass(frozen=True)
+class Guard:
+    """What a set that is there lets go of what it made: the places, and why it does not let go of more (porch 11.6)."""
+
+    places: frozenset[Place] = frozenset()
+    why: str = ""
+
+    def releases(self, place: Place) -> bool:
+        """Return whether the package at a place may go."""
+        return place in self.places
+
+
+@dataclass(frozen=True)
 class RoomResult:
     """What the rooms made of a catalog: variants to render, owners that are stalled, status of config objects.
 
     `kept` are owners that must be treated as if they were still there, unchanged (a set that failed). `pins` are the
-    revisions that are to keep up with a tag.
+    revisions that are to keep up with a tag. `guards` are by set; one that failed has none, and is kept.
     """
 
     variants: tuple[Variant, ...] = ()
@@ -245,3 +257,4 @@ class RoomResult:
     findings: tuple[Finding, ...] = ()
     kept: frozenset[ObjectKey] = frozenset()
     pins: tuple[Pin, ...] = ()
+    guards: Mapping[ObjectKey, Guard] = field(default_factory=dict)

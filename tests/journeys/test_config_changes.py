@@ -26,34 +26,6 @@ def nothing_removed(world: World) -> bool:
     return all(world.tree(name, path) for name in branches for path in ("gateway", "metrics"))
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param({"metrics.yaml": None}, id="variant-deleted"),
-        pytest.param({"metrics.yaml": variant("metrics-berlin", "berlin", "probes", upstream="metrics")}, id="moved"),
-        pytest.param({"metrics.yaml": variant("metrics-berlin", "lisbon", "metrics")}, id="moved-to-another-cluster"),
-    ],
-)
-def test_what_no_variant_wants_any_more_is_held_visibly(world: World, change: dict[str, str | None]) -> None:
-    world.write(change)
-
-    after = world.sync()
-
-    assert after.outcomes[KEPT] == "DeletionHeld"
-    assert nothing_removed(world)
-    assert world.sync().is_silent
-
-
-def test_a_set_that_selects_less_holds_what_it_made(world: World) -> None:
-    world.write({"gateway.yaml": injected_set("gateway", ["lisbon"])})
-
-    after = world.sync()
-
-    assert "DeletionHeld" in after.codes
-    assert nothing_removed(world)
-    assert world.sync().is_silent
-
-
 def test_a_renamed_variant_takes_its_package_over_without_a_word_to_the_cluster(world: World) -> None:
     world.write({"metrics.yaml": variant("measurements", "berlin", "metrics")})
 

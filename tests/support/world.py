@@ -125,9 +125,11 @@ class Pass:
 
     @property
     def outcomes(self) -> dict[str, str]:
-        """What was decided, by place: `draft`, why nothing was to do, or the codes of what blocks."""
-        found = {str(one.variant.place): _told(one) for _, one in self.report.plan.outcomes()}
-        for plan in self.report.plan.destinations:
+        """What was decided, by place: `draft`, why nothing was to do, how it leaves, or the codes of what blocks."""
+        plans = self.report.plan.destinations
+        found = {f"{plan.destination.name}/{one.package}": one.how for plan in plans for one in plan.leaving}
+        found |= {str(one.variant.place): _told(one) for _, one in self.report.plan.outcomes()}
+        for plan in plans:
             found |= {f"{plan.destination.name}/{one.package}": one.finding.code for one in plan.held}
         return found
 

@@ -186,6 +186,14 @@ def test_the_environment_overrides_the_file(
             id="one-draft-for-all",
         ),
         pytest.param(
+            "drafts: {removals_branch: 'drafts/{repository}/gone'}\n",
+            [
+                "1: drafts: must name drafts and removals apart, neither equal to nor below the other, "
+                "not {'removals_branch': 'drafts/{repository}/gone'}"
+            ],
+            id="removals-below-drafts",
+        ),
+        pytest.param(
             "drafts: {branch: 'd/{cluster}'}\n",
             ["1: drafts.branch: may hold only the placeholders {repository}, {branch}, {package}, not 'd/{cluster}'"],
             id="no-such-placeholder",

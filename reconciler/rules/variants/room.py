@@ -44,6 +44,7 @@ def _joined(results: list[RoomResult]) -> RoomResult:
         (*chain.from_iterable(one.findings for one in results), *_warnings_of_today(results)),
         frozenset(chain.from_iterable(one.kept for one in results)),
         tuple(chain.from_iterable(one.pins for one in results)),
+        {key: guard for one in results for key, guard in one.guards.items()},
     )
 
 

@@ -10,11 +10,11 @@ from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey, split_api_version
 from reconciler.rules.repository import Repository
-from reconciler.rules.variant import ConfigStatus, Owner, RoomResult, Stalled, Variant
+from reconciler.rules.variant import ConfigStatus, Guard, Owner, Place, RoomResult, Stalled, Variant
 from reconciler.rules.variants import status
 from reconciler.rules.variants.codes import BY_REASON, DEPRECATED, NO_MATCH, NOT_PORTABLE, VALIDATION_ERROR
 from reconciler.rules.variants.field_places import field_finding, field_findings
-from reconciler.rules.variants.guards import guard_deletions, name_conflict
+from reconciler.rules.variants.guards import Deletions, guard_deletions, name_conflict
 from reconciler.rules.variants.model import Upstream
 from reconciler.rules.variants.portability import portability_notes
 from reconciler.rules.variants.read_set import REVISION_SET_API_VERSION, read_package_variant_set
@@ -96,7 +96,13 @@ def _reconciled(one: ConfigObject, expansion: Expansion, around: Surroundings, u
         (*map(_generated_status, expansion.variants), _set_status(one, expansion, guarded.why)),
         _findings(one, expansion, guarded.why),
         frozenset({one.key} if expansion.skipped else ()),
+        guards={one.key: _guard(one, guarded)},
     )
+
+
+def _guard(one: ConfigObject, guarded: Deletions) -> Guard:
+    places = (Place(one.key.namespace, key.repo, key.package) for key in guarded.now)
+    return Guard(frozenset(places), guarded.why.message if guarded.why else "")
 
 
 def _place(

@@ -1,9 +1,11 @@
 """What stands on the branches: which commits publish, roll back, decline or end an offer."""
 
+from dataclasses import replace
+
 import pytest
 
-from reconciler.planning.standing import Heads, recognise, settle_drafts
-from reconciler.planning.state import DraftBranch, PackageRecord, Revision
+from reconciler.planning.standing import Heads, recognise, removal_names, settle_drafts
+from reconciler.planning.state import DraftBranch, PackageRecord, Removal, Revision
 from tests.unit.planning.values import Tables, commit, destination, offer, record, state, tree
 
 V1, V2, V3 = offer("v1"), offer("v2", against="v1"), offer("v3", against="v1")
@@ -162,3 +164,61 @@ def test_a_branch_that_does_not_exist_is_not_seen() -> None:
     after = recognise(before, destination(), Heads(commit("root"), absent=True), Tables({}, [], {}))
 
     assert after == before
+
+
+UP_FOR_REMOVAL = record(removal=Removal("removals/berlin", tree("v1")), revision=1)
+
+
+@pytest.mark.parametrize(
+    ("head", "removed", "published", "expected"),
+    [
+        pytest.param("r1", None, "v1", Removal("removals/berlin", tree("v1")), id="it-waits"),
+        pytest.param("r1", None, "v2", Removal("removals/berlin", tree("v1")), id="it-waits-though-the-branch-moved"),
+        pytest.param("r1", "v1", "v1", Removal("removals/berlin", tree("v1"), True), id="put-back-is-declined"),
+        pytest.param("r1", "own", "v1", Removal("removals/berlin", tree("v1"), True), id="so-is-put-back-otherwise"),
+        pytest.param(None, None, "v1", Removal("removals/berlin", tree("v1"), True), id="the-branch-is-gone"),
+        pytest.param(None, None, "v2", None, id="with-another-package-there-it-is-another-question"),
+        pytest.param("r1", None, None, None, id="approved"),
+        pytest.param(None, None, None, None, id="approved-and-the-branch-deleted"),
+    ],
+)
+def test_what_became_of_a_removal(
+    head: str | None, removed: str | None, published: str | None, expected: Removal | None
+) -> None:
+    tables = Tables({"b1": {"gw": published}, "r1": {"gw": removed}})
+    heads = Heads(commit("b1"), drafts={"removals/berlin": commit(head)} if head else {})
+
+    after = settle_drafts(state(packages={"gw": UP_FOR_REMOVAL}), destination(), heads, tables)
+
+    assert after.packages["gw"].removal == expected
+
+
+@pytest.mark.parametrize(
+    ("trees", "declined"),
+    [
+        pytest.param(["v1", None], False, id="approved"),
+        pytest.param(["v1", None, "v1"], True, id="approved-and-taken-back"),
+        pytest.param(["v1", "v2"], False, id="changed"),
+    ],
+)
+def test_a_removal_that_was_taken_back_before_anybody_looked(trees: list[str | None], declined: bool) -> None:
+    line = [f"b{number}" for number in range(len(trees))]
+    tables = Tables({name: {"gw": content} for name, content in zip(line, trees, strict=True)}, line)
+
+    after = recognise(state(packages={"gw": UP_FOR_REMOVAL}), destination(), Heads(commit(line[-1])), tables)
+
+    assert after.packages["gw"].removal == replace(UP_FOR_REMOVAL.removal, declined=declined)
+
+
+@pytest.mark.parametrize(
+    ("template", "packages", "expected"),
+    [
+        pytest.param("removals/{repository}", [], {"removals/berlin", "old"}, id="known-without-any-package"),
+        pytest.param("gone/{repository}/{package}", ["a/b"], {"gone/berlin/a_b", "old"}, id="one-for-each-package"),
+    ],
+)
+def test_the_names_of_removal_drafts(template: str, packages: list[str], expected: set[str]) -> None:
+    drafts = {"old": DraftBranch(HEAD, commit("b0"), removes=True), "drafts/berlin": DraftBranch(HEAD, commit("b0"))}
+    before = state(drafts=drafts, packages={one: record() for one in packages})
+
+    assert removal_names(template, destination(), before) == expected

@@ -14,6 +14,7 @@ from reconciler.planning.state import (
     EngineTooOldError,
     Offer,
     PackageRecord,
+    Removal,
     Revision,
     Seen,
     read_state,
@@ -43,6 +44,8 @@ RECORDS = st.builds(
     wanted=st.none() | IDS,
     review=IDS,
     outcome=st.dictionaries(NAMES, NAMES, max_size=2),
+    deletion=st.sampled_from(["delete", "orphan"]),
+    removal=st.none() | st.builds(Removal, NAMES, IDS, st.booleans()),
 )
 STATES = st.builds(
     DestinationState,
@@ -50,7 +53,7 @@ STATES = st.builds(
     branch=NAMES,
     directory=NAMES,
     seen=st.none() | IDS,
-    drafts=st.dictionaries(NAMES, st.builds(DraftBranch, IDS, IDS, st.booleans()), max_size=2),
+    drafts=st.dictionaries(NAMES, st.builds(DraftBranch, IDS, IDS, st.booleans(), st.booleans()), max_size=2),
     packages=st.dictionaries(st.from_regex(r"[a-z]{1,4}(/[a-z]{1,4})?", fullmatch=True), RECORDS, max_size=3),
 )
 
@@ -103,3 +106,10 @@ def test_only_the_last_offers_are_remembered_each_once() -> None:
 def test_a_new_draft_gets_the_next_workspace_number() -> None:
     assert record(workspace=3).offered(offer("a"), "d").workspace == 4
     assert record(workspace=3, put=offer("b")).offered(offer("a"), "d").workspace == 3
+
+
+def test_of_a_package_that_was_given_up_its_numbers_alone_are_left() -> None:
+    one = record(workspace=4, revision=3, ours=offer("v3"), offers=(offer("v4"),), declined=(tree("v2"),))
+
+    assert one.tombstone() == PackageRecord(owner(), owned=False, workspace=4, revision=3)
+    assert one.tombstone().trees() == frozenset()

@@ -112,7 +112,7 @@ class Tables:
     def collides(self, head: CommitId, base: CommitId, branch: CommitId, outside: Collection[str]) -> bool:
         return self.collide
 
-    def offers_more(self, head: CommitId, base: CommitId, branch: CommitId) -> bool:
+    def offers_more(self, head: CommitId, base: CommitId, branch: CommitId, besides: Collection[str] = ()) -> bool:
         return self.more
 
 

@@ -25,6 +25,7 @@ from tests.unit.reporting.world import (
     fleet,
     held,
     key,
+    leaving,
     owner,
     unchanged,
     variant,
@@ -341,17 +342,18 @@ def test_the_summary() -> None:
         a_draft(gated(), wanted=behind_gate),
         unchanged(variant(package="x"), "declined"),
     )
-    plan = fleet(destination_plan(*outcomes, holding=[held()]))
+    plan = fleet(destination_plan(*outcomes, holding=[held()], leaving=[leaving(), leaving("withdrawn", "new")]))
 
     assert status_files(plan, {})["summary.yaml"].decode() == (
         "totals:\n"
         "  destinations: 1\n"
-        "  packages: 5\n"
+        "  packages: 6\n"
         "  published: 1\n"
         "  drafted: 1\n"
         "  declined: 1\n"
         "  blocked: 1\n"
         "  held: 1\n"
+        "  leaving: 1\n"
         "  stalled: 0\n"
         "  notReady: 1\n"
         "  gated: 1\n"
@@ -371,6 +373,11 @@ def test_the_summary() -> None:
         "- package: eu-1/old\n"
         "  reason: DeletionHeld\n"
         "  message: package old is not wanted any more\n"
+        "leaving:\n"
+        "- package: eu-1/gone\n"
+        "  state: proposed\n"
+        "  branch: removals/eu-1\n"
+        "  reason: PackageVariant/default/old is gone\n"
         "findings:\n"
         "- severity: error\n"
         "  code: DeletionHeld\n"

@@ -16,6 +16,7 @@ from tests.unit.reporting.world import (
     COMMIT,
     CONFIG,
     OLD_COMMIT,
+    TREE,
     blocked,
     deployment,
     destination_plan,
@@ -24,6 +25,7 @@ from tests.unit.reporting.world import (
     fleet,
     held,
     kptfile,
+    leaving,
     owner,
     secret,
     unchanged,
@@ -154,7 +156,8 @@ def test_the_plan_as_data() -> None:
 
     assert json.loads(json.dumps(data)) == data
     assert data["counts"] == {
-        "drafts": 2, "destinations": 2, "unchanged": 1, "blocked": 1, "stalled": 1, "held": 1, "errors": 2,
+        "drafts": 2, "destinations": 2, "removals": 0, "unchanged": 1, "blocked": 1, "stalled": 1, "held": 1,
+        "errors": 2,
     }  # fmt: skip
     assert data["drafts"][1] == {
         "repository": "us-1",
@@ -293,3 +296,46 @@ def test_a_stalled_owner_with_a_known_place_names_it() -> None:
     assert "stalled eu-1/gw (PackageVariant default/edge-gw): UpstreamNotFound: no" in plan_text(
         fleet(room=RoomResult(stalled=(stalled,)))
     )
+
+
+@pytest.fixture
+def given_up() -> FleetPlan:
+    ways = [
+        leaving("proposed", "new", before=TREE),
+        leaving("proposed", "waiting"),
+        leaving("declined", "spared"),
+        leaving("withdrawn", "unborn"),
+        leaving("orphaned", "free"),
+    ]
+    return fleet(destination_plan(leaving=ways))
+
+
+def test_what_is_done_about_packages_that_nothing_wants_is_told(given_up: FleetPlan) -> None:
+    assert plan_text(given_up) == (
+        f"Plan for {CONFIG}: nothing to draft, 3 removals\n"
+        "\n"
+        "leave to people eu-1/free (PackageVariant default/old)\n"
+        "  why: PackageVariant/default/old is gone\n"
+        "propose to remove eu-1/new (PackageVariant default/old)\n"
+        "  why: PackageVariant/default/old is gone\n"
+        "take out of its draft eu-1/unborn (PackageVariant default/old)\n"
+        "  why: PackageVariant/default/old is gone\n"
+    )
+
+
+def test_in_markdown_too(given_up: FleetPlan) -> None:
+    told = plan_markdown(given_up)
+
+    assert "## Not wanted any more\n\n- `leave to people eu-1/free (PackageVariant default/old): " in told
+
+
+def test_as_data_all_of_them_are_told_with_how_far_they_are(given_up: FleetPlan) -> None:
+    removals = plan_json(given_up)["removals"]
+
+    assert [(one["package"], one["state"], one.get("branch")) for one in removals] == [
+        ("free", "orphaned", None),
+        ("new", "proposed", "removals/eu-1"),
+        ("spared", "declined", "removals/eu-1"),
+        ("unborn", "withdrawn", None),
+        ("waiting", "proposed", "removals/eu-1"),
+    ]

@@ -13,6 +13,10 @@ SUMMARY: dict[str, Any] = {
         {"object": "PackageVariant/default/y", "reason": "RenderFailed", "message": "no starlark", "unmetGates": ["A"]}
     ],
     "held": [{"package": "eu-1/old", "reason": "DeletionHeld", "message": "kept"}],
+    "leaving": [
+        {"package": "eu-1/gone", "state": "proposed", "branch": "removals/eu-1", "reason": "its owner is gone"},
+        {"package": "eu-1/spared", "state": "declined", "branch": "removals/eu-1", "reason": "its owner is gone"},
+    ],
     "findings": [
         {"severity": "error", "code": "Broken", "message": "it is", "file": "a.yaml", "line": 3},
         {"severity": "info", "code": "Odd", "message": "is it", "object": "Site/x/y"},
@@ -27,6 +31,8 @@ def test_status_text() -> None:
         "3 packages on 2 destinations: 1 blocked",
         "not ready  PackageVariant/default/x: Error: no⏎way",
         "held       eu-1/old: DeletionHeld: kept",
+        "leaving    eu-1/gone: its removal waits on removals/eu-1: its owner is gone",
+        "leaving    eu-1/spared: its removal was declined: its owner is gone",
         "gated      PackageVariant/default/y: RenderFailed: no starlark: gates not met: A",
         "error      a.yaml:3: Broken: it is",
         "info       Site/x/y: Odd: is it",
@@ -39,7 +45,7 @@ def test_of_many_troubles_the_rest_is_counted() -> None:
     lines = status_text({**SUMMARY, "findings": SUMMARY["findings"] * 20}).splitlines()
 
     assert len(lines) == 42
-    assert lines[-1] == "… and 43 more; -o json has them all"
+    assert lines[-1] == "… and 45 more; -o json has them all"
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from reconciler.krm.identity import ObjectKey
 from reconciler.planning.decide import VALID
 from reconciler.planning.destination import Destination
 from reconciler.planning.fleet import DestinationPlan, FleetPlan
-from reconciler.planning.outcome import Blocked, Draft, Held, Outcome, Rendered, Unchanged
+from reconciler.planning.outcome import Blocked, Draft, Held, How, Leaving, Outcome, Rendered, Unchanged
 from reconciler.planning.standing import Heads
-from reconciler.planning.state import DestinationState, Offer, PackageRecord, Seen
+from reconciler.planning.state import DestinationState, Offer, PackageRecord, Removal, Seen
 from reconciler.rules.variant import Mutated, Owner, Place, RoomResult, Upstream, Variant
 from reconciler.snapshot.files import File, FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
@@ -158,17 +158,24 @@ def held(package: str = "old") -> Held:
     return Held(package, PackageRecord(owner("old"), owned=True), finding)
 
 
+def leaving(how: How = "proposed", package: str = "gone", *, before: TreeId | None = None) -> Leaving:
+    removal = Removal("removals/eu-1", TREE, declined=how == "declined") if how in ("proposed", "declined") else None
+    record = PackageRecord(owner("old"), owned=removal is not None, removal=removal)
+    return Leaving(package, owner("old"), how, record, "PackageVariant/default/old is gone", before)
+
+
 def destination_plan(
     *outcomes: Outcome,
     name: str = "eu-1",
     holding: Sequence[Held] = (),
     findings: Sequence[Finding] = (),
+    leaving: Sequence[Leaving] = (),
 ) -> DestinationPlan:
     state = DestinationState("https://git.example/fleet.git", f"clusters/{name}", "")
     packages = {one.variant.place.package: one.record for one in outcomes if one.record}
     after = replace(state, packages=packages)
     return DestinationPlan(
-        destination(name), Heads(), state, after, outcomes, tuple(holding), (), tuple(findings)
+        destination(name), Heads(), state, after, outcomes, tuple(holding), (), tuple(findings), leaving=tuple(leaving)
     )  # fmt: skip
 
 
