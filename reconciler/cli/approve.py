@@ -7,7 +7,6 @@ import click
 from reconciler.cli.reviewing import Bulk, Setup, author_option, bulk_options, person_at, removals_option, run_act
 from reconciler.daemon.acts import Act
 from reconciler.daemon.review import Place
-from reconciler.krm.selectors import LabelSelector
 
 
 @click.command("approve")
@@ -19,7 +18,7 @@ from reconciler.krm.selectors import LabelSelector
 def command(
     places: tuple[Place, ...],
     everything: bool,
-    selector: LabelSelector | None,
+    selector: str | None,
     author: tuple[str, str] | None,
     output: str,
     config: str | None,

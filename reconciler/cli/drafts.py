@@ -10,7 +10,6 @@ from reconciler.cli.exits import ERROR_FINDING, FINE
 from reconciler.cli.reviewing import Setup, reviewing, selector_option
 from reconciler.cli.shared import cache_option, config_argument, fleet_option, settings_option
 from reconciler.daemon.review import Asked, Place
-from reconciler.krm.selectors import LabelSelector
 from reconciler.reporting.open_drafts import drafts_data, drafts_text
 
 
@@ -30,13 +29,13 @@ def command(
     settings_file: str | None,
     cache: str | None,
     clusters: tuple[str, ...],
-    selector: LabelSelector | None,
+    selector: str | None,
     output: str,
 ) -> int:
     """List the open drafts: what each brings, whether it is proposed, and what is in its way."""
     if clusters and selector:
         raise click.UsageError("name the clusters in one way: --cluster or --selector")
-    asked = Asked(tuple(Place(cluster) for cluster in clusters), selector)
+    asked = Asked(tuple(Place(cluster) for cluster in clusters), selector or "")
     with reviewing(Setup(config, fleet, settings_file, cache)) as review:
         benches = review.open(asked)
         sheets = [review.sheet(draft) for bench in benches for draft in bench.drafts]

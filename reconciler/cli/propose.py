@@ -7,7 +7,6 @@ import click
 from reconciler.cli.reviewing import Bulk, Setup, bulk_options, removals_option, run_act
 from reconciler.daemon.acts import Act
 from reconciler.daemon.review import Place
-from reconciler.krm.selectors import LabelSelector
 
 
 @click.command("propose")
@@ -16,7 +15,7 @@ from reconciler.krm.selectors import LabelSelector
 def command(
     places: tuple[Place, ...],
     everything: bool,
-    selector: LabelSelector | None,
+    selector: str | None,
     output: str,
     config: str | None,
     fleet: str | None,

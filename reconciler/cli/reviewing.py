@@ -26,8 +26,7 @@ from reconciler.daemon.acting import act_on
 from reconciler.daemon.acts import Act
 from reconciler.daemon.review import Asked, Place, Review, UnknownPlaceError
 from reconciler.gitio.identity import parse_person, read_person
-from reconciler.krm.selector_text import parse_selector
-from reconciler.krm.selectors import LabelSelector
+from reconciler.krm.label_query import LabelQueryError, matches_query
 from reconciler.reporting.acted import acted_data, acted_text
 from reconciler.settings import Settings
 from reconciler.wiring import build_parts, git_options
@@ -35,17 +34,20 @@ from reconciler.wiring import build_parts, git_options
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class SelectorType(click.ParamType[LabelSelector]):
-    """A label selector as it is typed."""
+class SelectorType(click.ParamType[str]):
+    """A label selector."""
 
     name = "selector"
 
-    def convert(
-        self, value: str | LabelSelector, param: click.Parameter | None, ctx: click.Context | None
-    ) -> LabelSelector:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the selector; a usage error says what is allowed."""
-        found = value if isinstance(value, LabelSelector) else parse_selector(value)
-        return self.fail(found, param, ctx) if isinstance(found, str) else found
+        if not value.strip():
+            self.fail("must not be empty; --all means every cluster", param, ctx)
+        try:
+            matches_query(value, {})
+        except LabelQueryError as error:
+            self.fail(str(error), param, ctx)
+        return value
 
 
 class PlaceType(click.ParamType[Place]):
@@ -144,7 +146,7 @@ class Bulk:
 
     places: tuple[Place, ...]
     everything: bool
-    selector: LabelSelector | None
+    selector: str | None
     output: str
     removals: bool = False
 
@@ -153,7 +155,7 @@ class Bulk:
         ways = [bool(self.places), self.everything, self.selector is not None]
         if sum(ways) != 1:
             raise click.UsageError("name what is meant in one way: CLUSTER[/PACKAGE]..., --selector or --all")
-        return Asked(self.places, self.selector, self.removals)
+        return Asked(self.places, self.selector or "", self.removals)
 
 
 def run_act(setup: Setup, bulk: Bulk, act: Act) -> int:

@@ -14,7 +14,7 @@ from reconciler.gitio.errors import GitError
 from reconciler.gitio.reader import Commit
 from reconciler.gitio.verdicts import PushReport, PushUnit
 from reconciler.krm.findings import Finding
-from reconciler.krm.selectors import LabelSelector
+from reconciler.krm.label_query import matches_query
 from reconciler.planning.destination import Destination, conflicts, draft_branch
 from reconciler.planning.ground import Ground
 from reconciler.planning.open_drafts import DraftedPackage, OpenDraft, open_drafts
@@ -48,20 +48,20 @@ class Place:
 
 @dataclass(frozen=True)
 class Asked:
-    """What people ask for: places by name, else the clusters that the selector matches, else all of them.
+    """What people ask for: places by name, else the clusters whose labels match the selector, else all of them.
 
     `removals`: drafts that remove packages are meant where only their cluster is named.
     """
 
     places: tuple[Place, ...] = ()
-    selector: LabelSelector | None = None
+    selector: str = ""
     removals: bool = False
 
     def wants(self, name: str, labels: Mapping[str, str]) -> bool:
         """Return whether a cluster is meant."""
         if self.places:
             return any(place.cluster == name for place in self.places)
-        return self.selector is None or self.selector.matches(labels)
+        return matches_query(self.selector, labels)
 
     def packages(self, name: str) -> frozenset[str]:
         """Return the packages that are named of a cluster; none when all of it is meant."""

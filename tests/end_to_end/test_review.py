@@ -68,7 +68,7 @@ def test_a_rejection_tells_why(world: Path) -> None:
         pytest.param(["propose", "paris", *WHERE], "there are berlin, boston, catalog, chicago, lisbon", id="cluster"),
         pytest.param(["show", "lisbon/none", *WHERE], "it has gateway", id="package"),
         pytest.param(["propose", "lisbon/", *WHERE], "must be CLUSTER or CLUSTER/PACKAGE", id="half-a-place"),
-        pytest.param(["drafts", "config", "-l", "a b"], "a selector must be made of", id="selector"),
+        pytest.param(["drafts", "config", "-l", "a b"], "must be a label requirement", id="selector"),
         pytest.param(["drafts", "nowhere", "--cache", ".cache"], "must be a repository or a folder", id="config"),
         pytest.param(["reject", "lisbon", *WHERE, "--author", "Ada"], "must be a name and an address", id="author"),
         pytest.param(["propose", "lisbon", "--cache", ".cache"], "CONFIG is missing", id="no-config"),

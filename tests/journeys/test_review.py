@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from reconciler.daemon.review import UnknownPlaceError
-from reconciler.krm.selector_text import parse_selector
-from reconciler.krm.selectors import LabelSelector
 from reconciler.reporting.acted import Acted
 from tests.support.git_env import assert_sound, git, read_refs, write_hook
 from tests.support.world import STATE, World, config_map, package, repository, small_world, variant
@@ -408,10 +406,7 @@ def test_what_is_open_is_told_with_its_edits_and_conflicts(world: World) -> None
 
 
 def test_many_are_meant_by_the_labels_of_their_repositories(world: World) -> None:
-    south = parse_selector("region=south")
-    assert isinstance(south, LabelSelector)
-
-    assert told(world.act("propose", selector=south)) == {"drafts/lisbon": "proposed"}
+    assert told(world.act("propose", selector="region=south")) == {"drafts/lisbon": "proposed"}
 
 
 @pytest.mark.parametrize(

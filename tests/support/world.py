@@ -260,7 +260,7 @@ class World:
         """Propose, approve, reject or drop as Grace, all without places; `meddle` comes before the first push."""
         asked = Asked(
             tuple(Place(*place.split("/", 1)) for place in places),
-            more.pop("selector", None),
+            more.pop("selector", ""),
             more.pop("removals", False),
         )
         act = Act(verb, ("Grace", "grace@example.com"), **more)

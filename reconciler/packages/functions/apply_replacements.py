@@ -8,6 +8,7 @@ from typing import Any
 
 import re2
 
+from reconciler.krm.label_query import LabelQueryError, matches_query
 from reconciler.packages.functions.function import (
     Config,
     FunctionContext,
@@ -17,7 +18,6 @@ from reconciler.packages.functions.function import (
     plain_copy,
     scalar_text,
 )
-from reconciler.packages.functions.label_query import LabelQueryError, matches_query
 from reconciler.packages.functions.replacement_path import (
     Matching,
     PathError,

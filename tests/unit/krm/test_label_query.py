@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.packages.functions.label_query import LabelQueryError, matches_query
+from reconciler.krm.label_query import LabelQueryError, matches_query
 
 LABELS = {"app": "web", "tier": "front"}
 
@@ -30,7 +30,7 @@ def test_matches_query(query: str, expected: bool) -> None:
     assert matches_query(query, LABELS) is expected
 
 
-@pytest.mark.parametrize("query", ["a b c", "a in b", "=", "a=(b)"])
+@pytest.mark.parametrize("query", ["a b c", "a in b", "=", "a=(b)", "absent=x,a b"])
 def test_what_is_no_query(query: str) -> None:
     with pytest.raises(LabelQueryError):
         matches_query(query, LABELS)

@@ -17,8 +17,10 @@ class LabelQueryError(ValueError):
 
 
 def matches_query(query: str, labels: Mapping[str, Any]) -> bool:
-    """Tell whether labels meet every requirement of the query; an empty one is always met."""
-    return all(_matches(requirement, labels) for requirement in _requirements(query))
+    """Tell whether labels meet every requirement of the query; an empty one is always met. Raises LabelQueryError."""
+    # each is asked: what is no requirement must not hide behind one that is not met
+    met = [_matches(requirement, labels) for requirement in _requirements(query)]
+    return all(met)
 
 
 def _requirements(query: str) -> list[str]:
