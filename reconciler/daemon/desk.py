@@ -24,7 +24,7 @@ from reconciler.planning.plan import Decided, Workshop, decide_destination, new_
 from reconciler.planning.source import Ingredients
 from reconciler.planning.standing import Heads, removal_names
 from reconciler.planning.state import DestinationState
-from reconciler.planning.tags import missing_tags
+from reconciler.planning.tags import missing_tags, tag_start
 from reconciler.rules.variant import RoomResult, Upstream, Variant
 from reconciler.rules.variants.guards import ACK_DELETIONS
 from reconciler.snapshot.catalog import DEFAULT_NAMESPACE, PORCH_GROUP, Catalog
@@ -51,6 +51,7 @@ class Desk:
         self._writer = tools.writer(snapshot.id)
         self._render = tools.render(catalog)
         self._tagging = tools.tagging(catalog)
+        self._told_by_tags: set[str] = set()
         self._roots: dict[str, CommitId] = {}
         self._by_place: dict[tuple[str, str], list[Variant]] = {}
         for variant in room.variants:
@@ -123,6 +124,8 @@ class Desk:
             return _left_alone(destination, state)
         claims = self._claims(destination)
         heads = self._heads(destination, remote, state, claims)
+        if not (state.packages or heads.absent):
+            self._bring_tags(destination.url, remote)
         shop = Workshop(
             self._catalog, _Sources(self, remote), self._counted, self._writer,
             self._tools.draft_template, self.snapshot.seconds, self._tools.removal_template,
@@ -182,6 +185,22 @@ class Desk:
         proposed = {name: refs[proposed_ref(name)] for name in names if proposed_ref(name) in refs}
         branch = refs.get(HEADS + destination.branch)
         return Heads(branch or self._root(remote), branch is None, drafts, proposed, removals)
+
+    def _bring_tags(self, url: str, remote: Remote) -> None:
+        """Bring in one go what tags tell of all destinations of a remote that nobody remembers (planning/recovery)."""
+        if url in self._told_by_tags:
+            return
+        self._told_by_tags.add(url)
+        refs, state_ref = remote.refs, self._tools.state_ref
+        near = (one for one in self._tools.destinations(self._catalog) if one.url == url)
+        blank = (
+            one for one in near if HEADS + one.branch in refs and state_ref.format(repository=one.name) not in refs
+        )
+        remote.bring_tags(
+            tag_start(one, variant.place.package)
+            for one in blank
+            for variant in self._by_place.get((one.key.namespace, one.name), ())
+        )
 
     def _root(self, remote: Remote) -> CommitId:
         url = remote.mirror.url

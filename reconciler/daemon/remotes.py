@@ -11,6 +11,7 @@ from reconciler.daemon.backoff import Backoff
 from reconciler.daemon.tree_moves import Move, collide, moves, offered
 from reconciler.gitio.errors import GitError, MirrorCorruptError, ObjectMissingError, TooLargeError
 from reconciler.gitio.mirror import Kind, Mirror, fetch_all
+from reconciler.gitio.names import is_ref
 from reconciler.gitio.reader import Commit, ObjectReader, TreeEntry
 from reconciler.krm.digest import digest
 from reconciler.planning.branches import Step
@@ -18,21 +19,26 @@ from reconciler.planning.destination import Destination
 from reconciler.planning.open_drafts import Offered
 from reconciler.planning.state import DestinationState, read_state
 from reconciler.planning.tags import TaggedRevision, tag_start
+from reconciler.rules.variants.revision_names import number_of
 from reconciler.snapshot.files import File, FileTree
 from reconciler.snapshot.objects import EXECUTABLE, FILE, BlobId, CommitId, ObjectId, TreeId
 
 REMEMBERED_TREES = 2_000
+_TAGS = "refs/tags/"
 _PACKAGE_TRAILER = "Reconciler-Package: "
 
 
 class Remote:
     """One mirror as the rooms below see it: planning's Repository and History, and the upstream refs of a room."""
 
-    def __init__(self, mirror: Mirror, reader: ObjectReader) -> None:
+    def __init__(self, mirror: Mirror, reader: ObjectReader, *, is_there: bool = True) -> None:
         self.mirror = mirror
+        self._is_there = is_there
         self._reader = reader
         self._commits: dict[CommitId, Commit] = {}
         self._states: dict[CommitId, DestinationState] = {}
+        self._tag_starts: set[str] = set()
+        self._numbered: dict[str, list[int]] = {}
         # equal trees are equal packages: an upstream that fans out to a fleet is read once
         self.files = lru_cache(REMEMBERED_TREES)(self._files)
         self.skipped = lru_cache(REMEMBERED_TREES)(self._skipped)
@@ -68,14 +74,30 @@ class Remote:
         Raises GitError.
         """
         starts = {package: tag_start(destination, package) for package in packages}
-        self.mirror.fetch_tags(starts.values())
-        return {package: tuple(self._tagged(f"refs/tags/{start}")) for package, start in starts.items()}
+        self.bring_tags(starts.values())
+        return {package: tuple(self._revisions(start)) for package, start in starts.items()}
 
-    def _tagged(self, start: str) -> Iterator[TaggedRevision]:
-        for ref, tag in self.refs.items():
-            number, commit = ref.removeprefix(start), self.mirror.peeled(ref)
-            if ref.startswith(start) and number.isdecimal() and commit:
-                yield TaggedRevision(int(number), commit, ObjectId(tag), self.message(ref))
+    def bring_tags(self, starts: Iterable[str]) -> None:
+        """Fetch the tags of revisions that start so, in one go, and once in a pass; raises GitError.
+
+        Of a remote that could not be fetched, nothing more is asked.
+        """
+        wanted = {start for start in starts if is_ref(f"{_TAGS}{start}1")} - self._tag_starts
+        if not wanted or not self._is_there:
+            return
+        self.mirror.fetch_tags(wanted)
+        self._tag_starts |= wanted
+        for ref in self.refs:
+            start, slash, suffix = ref.removeprefix(_TAGS).rpartition("/")
+            number = number_of(suffix)
+            if ref.startswith(_TAGS) and f"{start}/v" in wanted and slash and number > 0:
+                self._numbered.setdefault(f"{start}/v", []).append(number)
+
+    def _revisions(self, start: str) -> Iterator[TaggedRevision]:
+        for number in sorted(self._numbered.get(start, ())):
+            ref = f"{_TAGS}{start}{number}"
+            if commit := self.mirror.peeled(ref):
+                yield TaggedRevision(number, commit, ObjectId(self.refs[ref]), self.message(ref))
 
     def _is_behind(self, commit: CommitId, other: CommitId) -> bool:
         try:
@@ -328,5 +350,6 @@ class Remotes:
             return None
         if url not in self._remotes:
             mirror = self._mirrors[url]
-            self._remotes[url] = Remote(mirror, self._open.enter_context(mirror.read()))
+            reader = self._open.enter_context(mirror.read())
+            self._remotes[url] = Remote(mirror, reader, is_there=url not in self.failures)
         return self._remotes[url]

@@ -1,53 +1,115 @@
-"""Recovery: what status files say of packages that state does not know, as after a lost state ref (git.md 3).
+"""Recovery: what status files and tags say of packages that state does not know, as after a lost state ref (git.md 3).
 
 A status file stands beside its package in the same commit and names its owner and its trees. It is believed when
 it names the variant that claims the place; a package that people have changed since is known as owned, no more.
+Tags tell which numbers were used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reconciler.krm.conditions import Condition
+from reconciler.krm.trailers import read_trailers
 from reconciler.krm.yaml import YamlError, parse
 from reconciler.planning.ground import Ground
 from reconciler.planning.ingredients import Sources
 from reconciler.planning.outcome import review_digest
-from reconciler.planning.state import Offer, PackageRecord
+from reconciler.planning.state import Offer, PackageRecord, Revision
+from reconciler.planning.tags import TaggedRevision
 from reconciler.rules.variant import Variant
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
 
 STATUS_FOLDER = ".reconciler"
+_WORKSPACE = "packagevariant-"
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """A variant whose place state does not know, with what the status file says there: published, and drafted."""
+
+    variant: Variant
+    published: Mapping[str, Any] | None
+    drafted: Mapping[str, Any] | None
+
+    @property
+    def package(self) -> str:
+        return self.variant.place.package
+
+    @property
+    def is_told(self) -> bool:
+        return self.published is not None or self.drafted is not None
 
 
 def recover(ground: Ground, variants: Iterable[Variant], sources: Sources) -> Ground:
-    """Return the ground with a record for every claimed package whose status file names its claimant."""
-    unknown = [one for one in variants if one.place.package not in ground.state.packages]
-    found = {one.place.package: record for one in unknown if (record := _record(ground, one, sources))}
-    if not found:
+    """Return the ground with a record for every claimed package whose status file names its claimant.
+
+    Where nothing is remembered at all, the numbers that tags have used are taken from them, too, for packages that are
+    not there any more: a number is never used again (porch 7).
+    """
+    unknown = [_claim(ground, one) for one in variants if one.place.package not in ground.state.packages]
+    is_blank = not ground.state.packages and not ground.heads.absent
+    asked = [one for one in unknown if one.is_told or is_blank]
+    if not asked:
         return ground
+    tagged = ground.objects.tagged({one.package for one in asked})
+    found: dict[str, PackageRecord] = {}
+    # of several claimants without a word from a status file, the place goes to the least
+    for one in sorted(asked, key=lambda one: (not one.is_told, one.variant.owner.key)):
+        if one.package not in found and (record := _record(ground, one, sources, tagged.get(one.package, ()))):
+            found[one.package] = record
     packages = dict(sorted({**ground.state.packages, **found}.items()))
     return replace(ground, state=replace(ground.state, packages=packages))
 
 
-def _record(ground: Ground, variant: Variant, sources: Sources) -> PackageRecord | None:
-    package = variant.place.package
-    draft = ground.branch_of(package)
-    published = _told(ground, variant, ground.heads.branch)
-    drafted = _told(ground, variant, ground.heads.drafts.get(draft))
-    if published is None and drafted is None:
+def _claim(ground: Ground, variant: Variant) -> _Claim:
+    draft = ground.heads.drafts.get(ground.branch_of(variant.place.package))
+    return _Claim(variant, _told(ground, variant, ground.heads.branch), _told(ground, variant, draft))
+
+
+def _record(ground: Ground, one: _Claim, sources: Sources, tagged: Sequence[TaggedRevision]) -> PackageRecord | None:
+    if not one.is_told and not tagged:
         return None
-    record = PackageRecord(variant.owner, owned=True, labels=variant.labels, annotations=variant.annotations)
-    if published is not None:
-        ours = _offer(ground, variant, ground.heads.branch, published, sources)
-        record = replace(record, ours=ours, workspace=1, revision=1)
-    if drafted is not None and ground.look(package).drafted:
-        put = _offer(ground, variant, ground.heads.drafts.get(draft), drafted, sources)
+    variant = one.variant
+    record = PackageRecord(
+        variant.owner, owned=one.is_told, labels=variant.labels, annotations=variant.annotations,
+        workspace=max(map(_workspace, tagged), default=0), revision=max((tag.number for tag in tagged), default=0),
+    )  # fmt: skip
+    if one.published is not None:
+        ours = _offer(ground, variant, ground.heads.branch, one.published, sources)
+        record = _published(ground, one.package, record, ours, tagged)
+    if one.drafted is not None and ground.look(one.package).drafted:
+        draft = ground.branch_of(one.package)
+        put = _offer(ground, variant, ground.heads.drafts.get(draft), one.drafted, sources)
         record = record.offered(put, draft) if put else record
     return record
+
+
+def _published(
+    ground: Ground, package: str, record: PackageRecord, ours: Offer | None, tagged: Sequence[TaggedRevision]
+) -> PackageRecord:
+    """Return the record with what is published as the revision whose tag says so, else as the next one."""
+    if ours is None:
+        return replace(record, workspace=max(record.workspace, 1), revision=max(record.revision, 1))
+    same = [one for one in tagged if ground.at(one.commit, package)[0] == ours.rendered]
+    if same:
+        one = max(same, key=lambda one: one.number)
+        return replace(record, ours=ours, revisions=(Revision(one.number, one.commit, ours, _workspace(one), one.tag),))
+    assert ground.heads.branch
+    number, workspace = record.revision + 1, record.workspace + 1
+    # which commit brought it is forgotten; the head has it
+    revision = Revision(number, ground.heads.branch, ours, workspace)
+    return replace(record, ours=ours, revision=number, workspace=workspace, revisions=(revision,))
+
+
+def _workspace(tag: TaggedRevision) -> int:
+    """Return the number of the workspace that a revision had; each had one of its own, so that it is no lower."""
+    name = read_trailers(tag.message).get("Reconciler-Workspace", "")
+    number = name.removeprefix(_WORKSPACE)
+    return max(int(number) if name != number and number.isdecimal() else 0, tag.number)
 
 
 def _told(ground: Ground, variant: Variant, commit: CommitId | None) -> Mapping[str, Any] | None:
@@ -85,7 +147,8 @@ def _offer(
     # only what the lock leads to is read, and state may name only a source that was read
     if sources.lock_tree(sources.standing(tree)) != upstream.tree or sources.upstream(upstream).id != base:
         return None
-    return Offer(tree, blob, base, base, base, review, None if tree == published else published)
+    against = None if tree == published else published
+    return Offer(tree, blob, base, base, base, review, against, upstream.words)
 
 
 def _review(status: Mapping[str, Any]) -> str:

@@ -332,3 +332,38 @@ def test_a_proposal_that_lost_a_race_is_made_again_soon(proposing: World, monkey
     assert "ProposalLost" in summary
     assert passes.run()
     assert git(config, "log", "-1", "--format=%s", PROPOSAL) == "change"
+
+
+def test_a_tag_that_was_made_is_news_for_the_next_pass(world: World) -> None:
+    world.write_more(
+        REPOSITORY.format(name="west", deployment="true", url="fleet", branch="clusters/west")
+        + VARIANT.format(name="next", repository="west").replace(
+            "{repo: catalog, package: web, revision: v1}", "{repo: east, package: web, revision: v1}"
+        )
+    )
+    passes, _ = world.passes()
+    passes.run()
+    git(world.folder / "fleet.git", "update-ref", "refs/heads/clusters/east", "refs/heads/drafts/east")
+    passes.run()
+    before = world.drafts()
+
+    passes.run()
+
+    assert "refs/heads/drafts/west" not in before
+    assert "refs/heads/drafts/west" in world.drafts()
+    passes.run()
+    assert passes.told.skipped
+
+
+def test_tags_that_are_refused_are_told_and_the_pass_settles(world: World) -> None:
+    write_hook(world.folder / "fleet.git", "update", 'case "$1" in refs/tags/*) echo protected >&2; exit 1;; esac')
+    world.write_more(VARIANT.format(name="next", repository="far").replace("repo: catalog", "repo: east"))
+    passes, _ = world.passes()
+    passes.run()
+    git(world.folder / "fleet.git", "update-ref", "refs/heads/clusters/east", "refs/heads/drafts/east")
+    passes.run()
+
+    assert passes.run()
+
+    assert passes.told.skipped
+    assert "RevisionTagRefused" in {one.code for one in passes.told.findings}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -11,6 +12,8 @@ from reconciler.daemon.backoff import Backoff
 from reconciler.daemon.remotes import Remotes
 from reconciler.gitio.errors import GitError
 from reconciler.gitio.mirror import Mirror
+from tests.support.git_env import commit_files, git, make_bare
+from tests.unit.planning.values import destination
 
 
 @dataclass(eq=False)
@@ -61,3 +64,41 @@ def test_one_that_fails_is_told_and_rests() -> None:
     assert opened["broken"].fetched == ["both"]
     assert opened["b"].fetched == ["destination"] * 2
     assert list(found.failures) == ["broken"]
+
+
+def test_a_remote_that_could_not_be_fetched_is_not_asked_for_tags(tmp_path: Path) -> None:
+    fleet = make_bare(tmp_path / "fleet.git")
+    git(fleet, "update-ref", "refs/tags/berlin/gw/v1", commit_files(fleet, "refs/heads/main", {"a": b"1"}))
+    backoff = Backoff(5, 60, lambda: 0.0)
+    found = Remotes(lambda url: Mirror.open(tmp_path / "cache", url), "refs/reconciler/state/", backoff)
+    with found:
+        found.fetch((), [str(fleet)])
+        fleet.rename(tmp_path / "away")
+        found.fetch((), [str(fleet)])
+        remote = found.even_if_missing(str(fleet))
+
+        assert remote is not None
+        assert remote.tagged(destination(tag_prefix="berlin/"), ["gw"]) == {"gw": ()}
+
+
+def test_what_tags_say_of_revisions(tmp_path: Path) -> None:
+    fleet = make_bare(tmp_path / "fleet.git")
+    commit = commit_files(fleet, "refs/heads/main", {"a": b"1"}, "by hand")
+    for name in ("gw/v01", "gw/vx", "gw/stable", "gw/below/v7", "other/v9", "gw/v10"):
+        git(fleet, "update-ref", f"refs/tags/berlin/{name}", commit)
+    git(fleet, "tag", "-a", "-m", "ours", "berlin/gw/v2", commit)
+    git(fleet, "update-ref", "refs/tags/berlin/gw/v3", git(fleet, "rev-parse", "main^{tree}"))
+    found = Remotes(
+        lambda url: Mirror.open(tmp_path / "cache", url), "refs/reconciler/state/", Backoff(5, 60, lambda: 0.0)
+    )
+    with found:
+        found.fetch((), [str(fleet)])
+        remote = found.get(str(fleet))
+        assert remote is not None
+
+        told = remote.tagged(destination(tag_prefix="berlin/"), ["gw", "none"])
+
+    assert [(one.number, one.commit, one.message) for one in told["gw"]] == [
+        (2, commit, "ours\n"), (10, commit, "by hand"),
+    ]  # fmt: skip
+    assert told["none"] == ()

@@ -1,10 +1,12 @@
 """State is only memory: lost, old, or newer than we are, nothing is removed, overwritten or fought over."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
+from reconciler.gitio.mirror import Mirror
 from tests.support.git_env import commit_files, git
 from tests.support.world import STATE, World, config_map, package, small_world, variant
 
@@ -158,3 +160,116 @@ def test_a_fresh_cache_changes_nothing(world: World) -> None:
     fresh = World(world.folder, cache=str(world.folder / "another-cache"))
 
     assert fresh.sync().is_silent
+
+
+def publish_next(world: World, cluster: str, revision: str) -> None:
+    world.release("metrics", revision, package("metrics", image=revision))
+    world.write({"metrics.yaml": variant("metrics-berlin", cluster, "metrics", revision)})
+    world.settle()
+    world.merge(cluster, "squash")
+    world.settle()
+
+
+@pytest.fixture
+def tagged(tmp_path: Path) -> World:
+    """Berlin's metrics have three revisions with tags."""
+    world = small_world(tmp_path, git={"revision_tags": "all"})
+    world.sync()
+    world.merge("berlin", "squash")
+    world.settle()
+    for revision in ("v2", "v3"):
+        publish_next(world, "berlin", revision)
+    return world
+
+
+def known_as(world: World) -> tuple[object, object, list[tuple[object, object, object]]]:
+    """Return the number, the workspace and the revisions of Berlin's metrics as state knows them."""
+    record = world.record("berlin", "metrics")
+    revisions = record["revisions"]
+    assert isinstance(revisions, list)
+    return record["revision"], record["workspace"], [(one["number"], one["commit"], one["tag"]) for one in revisions]
+
+
+def test_a_lost_state_has_its_numbers_from_tags(tagged: World) -> None:
+    before = known_as(tagged)
+    lose_state(tagged, "berlin", "lisbon")
+
+    World(tagged.folder, cache=str(tagged.folder / "fresh"), git={"revision_tags": "all"}).settle()
+
+    assert before[:2] == (3, 3)
+    assert known_as(tagged) == (3, 3, before[2][-1:])
+    publish_next(tagged, "berlin", "v4")
+    assert tagged.record("berlin", "metrics")["revision"] == 4
+    told = git(tagged.fleet, "for-each-ref", "--format=%(contents)", "refs/tags/berlin/metrics/v4")
+    assert "Reconciler-Workspace: packagevariant-4" in told
+
+
+def test_a_lost_state_knows_a_revision_that_the_branch_went_back_to(tagged: World) -> None:
+    tagged.revert("berlin")
+    lose_state(tagged, "berlin")
+
+    tagged.settle()
+
+    number, _, revisions = known_as(tagged)
+    assert (number, revisions[0][0]) == (3, 2)
+
+
+def test_what_was_published_and_not_tagged_before_the_state_was_lost_is_the_next_revision(tagged: World) -> None:
+    before = known_as(tagged)
+    git(tagged.fleet, "update-ref", "-d", "refs/tags/berlin/metrics/v3")
+    lose_state(tagged, "berlin")
+
+    tagged.settle()
+
+    number, _, revisions = known_as(tagged)
+    assert (number, before[0]) == (3, 3)
+    assert [one[0] for one in revisions] == [3]
+    assert git(tagged.fleet, "rev-parse", "berlin/metrics/v3^{commit}") == tagged.head("clusters/berlin")
+
+
+def test_an_edited_package_keeps_its_number_when_the_state_is_lost(tagged: World) -> None:
+    tagged.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    lose_state(tagged, "berlin")
+
+    tagged.settle()
+
+    assert known_as(tagged) == (3, 3, [])
+
+
+def test_the_number_of_a_package_that_is_gone_is_not_used_again_after_a_lost_state(tagged: World) -> None:
+    gone: dict[str, str | None] = {
+        f"metrics/{path}": None for path in tagged.paths(tagged.fleet, "clusters/berlin", "metrics")
+    }
+    tagged.commit("clusters/berlin", {**gone, ".reconciler/metrics.yaml": None})
+    lose_state(tagged, "berlin")
+
+    tagged.settle()
+    tagged.merge("berlin", "squash")
+    tagged.settle()
+
+    assert tagged.record("berlin", "metrics")["revision"] == 4
+    assert git(tagged.fleet, "tag", "--list", "berlin/metrics/*").split() == [
+        f"berlin/metrics/v{n}" for n in (1, 2, 3, 4)
+    ]
+
+
+def test_a_lost_fleet_asks_for_its_tags_at_once(tagged: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    tagged.merge("lisbon", "squash")
+    tagged.settle()
+    lose_state(tagged, "berlin", "lisbon")
+    asked: list[set[str]] = []
+    fetch_tags = Mirror.fetch_tags
+
+    def noted(mirror: Mirror, starts: Iterable[str]) -> None:
+        asked.append({*starts})
+        fetch_tags(mirror, asked[-1])
+
+    monkeypatch.setattr(Mirror, "fetch_tags", noted)
+
+    after = tagged.sync()
+
+    assert asked == [{"berlin/gateway/v", "berlin/metrics/v", "lisbon/gateway/v"}]
+    assert {after.outcomes[f"{one}/gateway"] for one in ("berlin", "lisbon")} == {"published"}
+    assert [tagged.record(one, "gateway")["revision"] for one in ("berlin", "lisbon")] == [1, 1]
+    tagged.settle()
+    assert len(asked) == 1

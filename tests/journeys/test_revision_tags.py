@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import pytest
 
+from reconciler.daemon.reconcile import RETRY_SECONDS
+from reconciler.gitio.errors import UnreachableError
+from reconciler.gitio.mirror import Mirror
+from reconciler.gitio.verdicts import PushReport
+from reconciler.snapshot.objects import ObjectId
 from tests.support.git_env import assert_sound, git, read_ref, read_refs, write_hook
 from tests.support.world import STATE, World, package, small_world, variant
 
@@ -243,6 +248,56 @@ def test_two_daemons_at_once_make_the_same_tags(world: World) -> None:
 
     assert set(tags(world)) == {"berlin/metrics/v1"}
     assert world.settle().codes == other.settle().codes
+
+
+def test_two_daemons_that_tag_at_once_make_the_same(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    push_tags, others = Mirror.push_tags, [replica(world)]
+
+    def late(mirror: Mirror, wanted: Mapping[str, ObjectId]) -> PushReport:
+        while others:
+            others.pop().sync()
+        return push_tags(mirror, wanted)
+
+    monkeypatch.setattr(Mirror, "push_tags", late)
+
+    after = world.sync()
+
+    assert others == []
+    assert set(tags(world)) == {"berlin/metrics/v1"}
+    assert not {code for code in after.codes if code.startswith("RevisionTag")}
+    world.settle()
+
+
+def test_a_tag_that_people_make_while_we_do_is_theirs(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    push_tags, root = Mirror.push_tags, git(world.fleet, "rev-list", "--max-parents=0", "clusters/berlin")
+
+    def late(mirror: Mirror, wanted: Mapping[str, ObjectId]) -> PushReport:
+        git(world.fleet, "tag", "berlin/metrics/v1", root)
+        return push_tags(mirror, wanted)
+
+    monkeypatch.setattr(Mirror, "push_tags", late)
+    after = world.sync()
+    monkeypatch.undo()
+
+    assert after.report.tagged.moved
+    assert tags(world) == {"berlin/metrics/v1": root}
+    assert "RevisionTagTaken" in world.settle().codes
+
+
+def test_a_host_that_cannot_be_reached_for_tags_is_asked_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(mirror: Mirror, starts: Iterable[str]) -> None:
+        raise UnreachableError(f"{mirror.url} cannot be reached")
+
+    monkeypatch.setattr(Mirror, "fetch_tags", unreachable)
+
+    after = world.sync()
+
+    assert "RevisionTagFailed" in after.codes
+    assert after.report.clean
+    assert after.report.due == world.now + RETRY_SECONDS
+    monkeypatch.undo()
+    world.settle()
+    assert set(tags(world)) == {"berlin/metrics/v1"}
 
 
 def lost_state(world: World, before: dict[str, str]) -> None:

@@ -162,7 +162,7 @@ class _Interrupted:
     def __init__(self, push: Push, pending: list[Callable[[], object]]) -> None:
         self._push = push
         self._pending = pending
-        self.propose, self.finish = push.propose, push.finish
+        self.propose, self.finish, self.tag = push.propose, push.finish, push.tag
 
     @property
     def unwritten(self) -> str:

@@ -59,6 +59,13 @@ def test_an_older_offer_is_published_while_the_newer_stays_on_the_draft() -> Non
     assert (after.ours, after.put, after.offers) == (V2, V3, (V3,))
 
 
+def test_what_goes_on_after_an_earlier_head_was_merged_has_another_workspace() -> None:
+    part = recognised(OFFERED.offered(V3, "drafts/berlin"), "v1", "v2")
+    whole = recognised(OFFERED.offered(V3, "drafts/berlin"), "v1", "v3")
+
+    assert [part.workspace - part.revisions[-1].workspace, whole.workspace - whole.revisions[-1].workspace] == [1, 0]
+
+
 def test_older_offers_are_dropped_when_a_newer_one_is_published() -> None:
     assert recognised(OFFERED.offered(V3, "drafts/berlin"), "v1", "v3").offers == ()
 

@@ -20,7 +20,7 @@ from reconciler.planning.state import (
     read_state,
     write_state,
 )
-from tests.unit.planning.values import offer, owner, record, state, tree
+from tests.unit.planning.values import commit, offer, owner, record, state, tree
 
 NAMES = st.text('abc/é"\\', min_size=1, max_size=6)
 IDS = st.text("0123456789abcdef", min_size=1, max_size=8)
@@ -37,7 +37,9 @@ RECORDS = st.builds(
     put=st.none() | OFFERS,
     draft=NAMES,
     offers=st.lists(OFFERS, max_size=2).map(tuple),
-    revisions=st.lists(st.builds(Revision, st.integers(1, 9), IDS, OFFERS), max_size=2).map(tuple),
+    revisions=st.lists(
+        st.builds(Revision, st.integers(1, 9), IDS, OFFERS, st.integers(0, 9), st.sampled_from(["", "t1"])), max_size=2
+    ).map(tuple),
     declined=st.lists(IDS, max_size=2).map(tuple),
     trace=st.dictionaries(NAMES, NAMES, max_size=2),
     seen=st.builds(Seen, st.none() | IDS, st.none() | IDS, st.booleans(), st.booleans()),
@@ -113,3 +115,16 @@ def test_of_a_package_that_was_given_up_its_numbers_alone_are_left() -> None:
 
     assert one.tombstone() == PackageRecord(owner(), owned=False, workspace=4, revision=3)
     assert one.tombstone().trees() == frozenset()
+
+
+def test_a_revision_that_an_earlier_engine_wrote_is_known_without_workspace_and_tag() -> None:
+    revision = Revision(1, commit("b1"), offer("v1"))
+    files = write_state(state(packages={"gw": record(revisions=(revision,))}))
+    data = json.loads(files["packages/gw.json"])
+    for name in ("workspace", "tag"):
+        del data["revisions"][0][name]
+    del data["revisions"][0]["offer"]["upstream"]
+
+    read = read_state({**files, "packages/gw.json": json.dumps(data).encode()})
+
+    assert read.packages["gw"].revisions == (revision,)

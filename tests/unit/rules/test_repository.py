@@ -103,6 +103,13 @@ def test_what_people_wrote_about_it() -> None:
             id="branch-that-git-refuses",
         ),
         pytest.param(
+            {"git": {"repo": URL, "tagPrefix": "a//"}},
+            8,
+            "NameNotUsable",
+            f'spec.git.tagPrefix "a//" is not usable: {ref_name_fault("a//x")}',
+            id="prefix-that-git-refuses",
+        ),
+        pytest.param(
             {"git": {"repo": URL, "directory": "a/../.."}},
             8,
             "RepositoryInvalid",
