@@ -162,18 +162,17 @@ def push_all(mirror: Mirror, written: Sequence[Written], state_ref: str) -> dict
     new = [one for one in written if one.plan.heads.absent and grows(one.plan)]
     if new:
         root = mirror.root_commit()
-        first = mirror.push([PushUnit(one.name, (_branch_update(one.plan.destination, root),)) for one in new])
-        outcomes = {one.name: first[one.name] for one in new if not isinstance(first[one.name], Done)}
+        # destinations in directories of their own may share a branch, which is made once
+        branches = {one.name: one.plan.destination.branch for one in new}
+        unique = dict.fromkeys(branches.values())
+        first = mirror.push([PushUnit(branch, (RefUpdate(HEADS + branch, root, None),)) for branch in unique])
+        outcomes = {name: end for name, branch in branches.items() if not isinstance(end := first[branch], Done)}
     refs = mirror.refs()
     units = [unit for one in written if one.name not in outcomes and (unit := _unit(refs, one, state_ref)).updates]
     if units:
         report = mirror.push(units)
         outcomes |= {unit.name: report[unit.name] for unit in units}
     return {one.name: outcomes.get(one.name, Done()) for one in written}
-
-
-def _branch_update(destination: Destination, root: CommitId) -> RefUpdate:
-    return RefUpdate(HEADS + destination.branch, root, None)
 
 
 def _unit(refs: Mapping[str, CommitId], one: Written, state_ref: str) -> PushUnit:
