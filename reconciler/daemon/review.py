@@ -19,7 +19,7 @@ from reconciler.planning.destination import Destination, conflicts, draft_branch
 from reconciler.planning.ground import Ground
 from reconciler.planning.open_drafts import DraftedPackage, OpenDraft, open_drafts
 from reconciler.planning.plan import gone_from
-from reconciler.planning.standing import Heads, recognise, settle_drafts
+from reconciler.planning.standing import Heads, recognise, removal_names, settle_drafts
 from reconciler.planning.state import DestinationState
 from reconciler.reporting.commit_message import sync_message
 from reconciler.reporting.open_drafts import PackageSheet, Rejection, Sheet
@@ -138,9 +138,10 @@ class Review:
     def _heads(self, destination: Destination, remote: Remote, state: DestinationState) -> Heads:
         refs = remote.refs
         names = {draft_branch(self._tools.draft_template, destination, package) for package in state.packages}
-        drafts = {name: refs[HEADS + name] for name in sorted(names | {*state.drafts}) if HEADS + name in refs}
+        removals = removal_names(self._tools.removal_template, destination, state)
+        drafts = {one: refs[HEADS + one] for one in sorted({*names, *removals, *state.drafts}) if HEADS + one in refs}
         proposed = {name: refs[proposed_ref(name)] for name in drafts if proposed_ref(name) in refs}
-        return Heads(refs.get(HEADS + destination.branch), False, drafts, proposed)
+        return Heads(refs.get(HEADS + destination.branch), False, drafts, proposed, removals)
 
     def sheet(self, draft: OpenDraft, packages: frozenset[str] = frozenset(), *, whole: bool = False) -> Sheet:
         """Return a draft with what its history tells; `whole` adds the files of these packages, or of all."""

@@ -303,13 +303,12 @@ def test_clusters_that_share_a_branch_are_approved_one_after_the_other(tmp_path:
         text = (world.config / f"clusters/{cluster}.yaml").read_text()
         where = "repo: ./fleet.git\n    branch: all\n    directory: " + cluster
         world.write({f"clusters/{cluster}.yaml": text.replace("repo: ./fleet.git", where)})
-    world.commit("all", {"README.md": "ours\n"})
     world.sync()
 
     acted = world.act("approve", at_once=True)
 
     assert told(acted) == {"drafts/berlin": "published", "drafts/lisbon": "published"}
-    assert {path.split("/")[0] for path in world.paths(world.fleet, "all")} == {"README.md", "berlin", "lisbon"}
+    assert {path.split("/")[0] for path in world.paths(world.fleet, "all")} == {"berlin", "lisbon"}
     assert world.settle().outcomes["lisbon/gateway"] == "published"
 
 
@@ -381,6 +380,44 @@ def test_a_dropped_package_leaves_the_others_on_the_draft(world: World, publishe
     assert git(world.fleet, "diff", "--name-only", "clusters/berlin", "drafts/berlin", "--", "metrics") == ""
     assert told(world.act("approve", "berlin", at_once=True)) == {"drafts/berlin": "published"}
     assert world.settle().outcomes["berlin/metrics"] == "declined"
+
+
+# removals
+
+
+def test_removing_a_package_wants_an_approval_of_its_own(world: World) -> None:
+    world.act("approve", "berlin", at_once=True)
+    wanted = (world.config / "metrics.yaml").read_text()
+    world.write({"metrics.yaml": f"{wanted}  deletionPolicy: delete\n"})
+    world.settle()
+    world.write({"metrics.yaml": None})
+    world.sync()
+
+    (sheet,) = world.sheets("berlin")
+    assert (sheet.draft.branch, sheet.draft.is_removal) == ("removals/berlin", True)
+    assert told(world.act("propose", "berlin")) == {"removals/berlin": "unchanged"}
+    assert told(world.act("propose", "berlin/metrics")) == {"removals/berlin": "proposed"}
+    assert world.sync().is_silent
+    assert told(world.act("approve", "berlin", removals=True)) == {"removals/berlin": "published"}
+    assert world.paths(world.fleet, "clusters/berlin", "metrics") == []
+    assert world.head("removals/berlin") == ""
+    world.sync()
+    assert world.sync().is_silent
+
+
+def test_a_dropped_removal_is_declined(world: World) -> None:
+    world.act("approve", "berlin", at_once=True)
+    wanted = (world.config / "metrics.yaml").read_text()
+    world.write({"metrics.yaml": f"{wanted}  deletionPolicy: delete\n"})
+    world.settle()
+    world.write({"metrics.yaml": None})
+    world.sync()
+
+    assert told(world.act("drop", "berlin/metrics")) == {"removals/berlin": "dropped"}
+    world.sync()
+    assert world.sync().is_silent
+    assert world.head("removals/berlin") == ""
+    assert world.paths(world.fleet, "clusters/berlin", "metrics")
 
 
 # what is open
