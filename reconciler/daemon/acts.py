@@ -68,7 +68,7 @@ def carry_out(
             proposal = RefUpdate(proposed_ref(draft.branch), draft.head, draft.proposed)
             return Moves((_unmoved(draft), proposal, *_without(note, remote)), draft.head)
         case Publish():
-            commit = _write(remote, act, draft, publish_commit(draft, decision, act.words))
+            commit = _write(remote, act, draft, _publish_commit(draft, decision, act.words))
             ended = (*_ended(draft), *_without(note, remote)) if decision.whole else (_unmoved(draft),)
             return Moves((RefUpdate(HEADS + draft.destination.branch, commit, draft.published), *ended), commit)
         case Reject():
@@ -80,7 +80,7 @@ def carry_out(
             return Moves((RefUpdate(HEADS + draft.branch, commit, draft.head), *_unproposed(draft)), commit)
 
 
-def publish_commit(draft: OpenDraft, decision: Publish, words: str) -> NewCommit:
+def _publish_commit(draft: OpenDraft, decision: Publish, words: str) -> NewCommit:
     """Return the commit on the cluster branch: a merge of the draft when all of it goes, else one of its own.
 
     With the draft as a second parent, what is left of it would count as merged (git.md finding 6).

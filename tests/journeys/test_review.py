@@ -276,6 +276,38 @@ def test_a_person_who_pushes_to_the_cluster_branch_meanwhile_is_not_overwritten(
     assert world.settle().outcomes["berlin/metrics"] == "published"
 
 
+def test_two_people_who_approve_one_package_each_at_once_both_get_through(world: World) -> None:
+    world.act("propose", "berlin")
+    other = World(world.folder, cache=str(world.folder / "other"))
+
+    acted = world.act("approve", "berlin/gateway", meddle=lambda: other.act("approve", "berlin/metrics"))
+
+    assert told(acted) == {"drafts/berlin": "published"}
+    assert set(world.paths(world.fleet, "clusters/berlin", ".reconciler")) == {"gateway.yaml", "metrics.yaml"}
+    assert (world.head("drafts/berlin"), world.head("proposed/berlin")) == ("", "")
+    assert world.settle().outcomes["berlin/gateway"] == "published"
+
+
+def test_a_host_without_atomic_pushes_ends_in_the_same_place(world: World) -> None:
+    git(world.fleet, "config", "receive.advertiseAtomic", "false")
+    world.act("propose", "berlin")
+
+    assert told(world.act("approve", "berlin")) == {"drafts/berlin": "published"}
+    assert (world.head("drafts/berlin"), world.head("proposed/berlin")) == ("", "")
+    assert world.settle().outcomes["berlin/gateway"] == "published"
+
+
+def test_where_only_branches_are_allowed_the_note_is_one(tmp_path: Path) -> None:
+    world = small_world(tmp_path, state_ref="refs/heads/reconciler/state/{repository}")
+    world.sync()
+    world.act("propose", "berlin")
+    world.act("reject", "berlin", words="too early")
+
+    assert [one.rejection.reason for one in world.sheets("berlin") if one.rejection] == ["too early"]
+    assert world.head("reconciler/state/_rejected/drafts/berlin")
+    assert world.settle().outcomes["berlin/gateway"] == "drafted"
+
+
 @pytest.mark.parametrize("places", [["berlin"], ["berlin/gateway"]])
 def test_a_draft_that_moves_meanwhile_is_looked_at_again_first(world: World, places: list[str]) -> None:
     acted = world.act(
