@@ -9,9 +9,10 @@ from typing import cast
 import pytest
 
 from reconciler.daemon.backoff import Backoff
-from reconciler.daemon.remotes import Remotes
+from reconciler.daemon.remotes import DestinationObjects, Remote, Remotes
 from reconciler.gitio.errors import GitError
 from reconciler.gitio.mirror import Mirror
+from reconciler.snapshot.objects import CommitId
 from tests.support.git_env import commit_files, git, make_bare
 from tests.unit.planning.values import destination
 
@@ -102,3 +103,35 @@ def test_what_tags_say_of_revisions(tmp_path: Path) -> None:
         (2, commit, "ours\n"), (10, commit, "by hand"),
     ]  # fmt: skip
     assert told["none"] == ()
+
+
+@pytest.mark.parametrize(
+    ("changed", "besides", "expected"),
+    [
+        pytest.param({"gw/a": b"2"}, [], True, id="a-change"),
+        pytest.param({"gw/a": b"2"}, ["gw"], False, id="in-the-package-alone"),
+        pytest.param({"gw/a": b"2"}, ["gw/inner"], True, id="not-below-that-one"),
+        pytest.param({"gw/a": b"2", ".reconciler/gw.yaml": b"2"}, ["gw"], False, id="with-its-status-file"),
+        pytest.param({".reconciler/other.yaml": b"2"}, ["gw"], True, id="the-status-file-of-another"),
+        pytest.param({"team/new/a": b"2"}, ["team/new"], False, id="a-new-folder-with-nothing-else"),
+        pytest.param({"team/new/a": b"2", "team/b": b"2"}, ["team/new"], True, id="a-new-folder-with-something-else"),
+        pytest.param({"gw/a": None, "gw/b": None}, ["gw"], False, id="the-package-is-taken-away"),
+        pytest.param({"gw/a": None}, [], True, id="a-file-is-taken-away"),
+    ],
+)
+def test_what_a_draft_offers_besides_some_packages(
+    tmp_path: Path, changed: dict[str, bytes | None], besides: list[str], expected: bool
+) -> None:
+    bare = tmp_path / "fleet.git"
+    make_bare(bare)
+    files: dict[str, bytes | None] = {"gw/a": b"1", "gw/b": b"1", ".reconciler/gw.yaml": b"1"}
+    base = commit_files(bare, "refs/heads/main", files, "base", 1)
+    git(bare, "branch", "draft", "main")
+    head = commit_files(bare, "refs/heads/draft", changed, "draft", 2)
+    mirror = Mirror.open(tmp_path / "cache", str(bare))
+    mirror.fetch("destination", "refs/reconciler/state/")
+
+    with mirror.read() as reader:
+        objects = DestinationObjects(Remote(mirror, reader), destination())
+
+        assert objects.offers_more(CommitId(head), CommitId(base), CommitId(base), besides) is expected

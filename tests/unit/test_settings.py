@@ -188,8 +188,8 @@ def test_the_environment_overrides_the_file(
         pytest.param(
             "drafts: {removals_branch: 'drafts/{repository}/gone'}\n",
             [
-                "1: drafts: must name drafts and removals apart, neither equal to nor below the other, "
-                "not {'removals_branch': 'drafts/{repository}/gone'}"
+                "1: drafts: must name drafts and removals apart, neither equal to nor below the other,"
+                + " not {'removals_branch': 'drafts/{repository}/gone'}"
             ],
             id="removals-below-drafts",
         ),

@@ -11,6 +11,7 @@ from reconciler.krm.identity import ObjectKey
 from reconciler.planning.branches import Step
 from reconciler.planning.destination import Destination
 from reconciler.planning.state import DestinationState, Offer, PackageRecord
+from reconciler.planning.tags import TaggedRevision
 from reconciler.rules.variant import Earlier, Mutated, Owner, Place, Upstream, Variant
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import BlobId, CommitId, TreeId
@@ -105,6 +106,9 @@ class Tables:
     def fork(self, head: CommitId, branch: CommitId) -> CommitId | None:
         found = self.forks.get(head)
         return CommitId(found) if found else None
+
+    def tagged(self, packages: Collection[str]) -> Mapping[str, Sequence[TaggedRevision]]:
+        return {}
 
     def steps(self, head: CommitId, base: CommitId) -> Sequence[Step]:
         return self.commits

@@ -8,19 +8,28 @@ from reconciler.krm.conditions import Condition
 from reconciler.krm.digest import digest
 from reconciler.planning.outcome import Draft, Rendered
 from reconciler.reporting.changes import compare
-from reconciler.reporting.commit_message import SUBJECT_WIDTH, draft_message, state_message, status_commit_message
+from reconciler.reporting.commit_message import (
+    SUBJECT_WIDTH,
+    draft_message,
+    removal_message,
+    state_message,
+    status_commit_message,
+)
 from reconciler.rules.variant import Place
 from reconciler.snapshot.files import FileTree
 from tests.unit.reporting.world import (
     COMMIT,
     CONFIG,
     OLD_COMMIT,
+    TREE,
     deployment,
     destination,
     draft,
     endpoints,
     kptfile,
+    leaving,
     owner,
+    tree,
     upstream,
     variant,
 )
@@ -177,6 +186,28 @@ def test_each_cause_has_words(task: str, causes: tuple[str, ...], trace: dict[st
     made = draft(OLD, NEW, task=task, causes=causes, trace=trace)
 
     assert f"Why:\n- {expected}\n" in message(made)
+
+
+@pytest.mark.parametrize("known", [pytest.param(True, id="read"), pytest.param(False, id="too-large-to-read")])
+def test_a_removal_tells_what_goes_and_why(known: bool) -> None:
+    changes = compare(tree({"Kptfile": kptfile(), "a.yaml": deployment()}), FileTree()) if known else None
+
+    assert removal_message(leaving(before=TREE), destination(), CONFIG, changes) == (
+        "propose-delete(eu-1/gone): PackageVariant/default/old is gone\n"
+        "\n"
+        + (
+            "Changed:\n- Deployment web: removed\n\nFiles:\n- Kptfile: removed, from gateway@v4 (9f2c9f2)\n\n"
+            if known
+            else ""
+        )
+        + "Why:\n- PackageVariant/default/old is gone\n"
+        "\n"
+        "Reconciler-Owner: PackageVariant default/old\n"
+        "Reconciler-Task: propose-delete\n"
+        "Reconciler-Repository: eu-1\n"
+        "Reconciler-Package: gone\n"
+        f"Reconciler-Config-Commit: {CONFIG}\n"
+    )
 
 
 def test_a_set_is_named_beside_the_variant_that_it_made() -> None:
