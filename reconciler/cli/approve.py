@@ -22,7 +22,6 @@ def command(
     author: tuple[str, str] | None,
     output: str,
     config: str | None,
-    fleet: str | None,
     settings_file: str | None,
     cache: str | None,
     removals: bool,
@@ -31,5 +30,5 @@ def command(
 ) -> int:
     """Publish drafts on their cluster branches: a merge of all of a draft, or a commit with the named packages."""
     bulk = Bulk(places, everything, selector, output, removals)
-    setup = Setup(config, fleet, settings_file, cache)
+    setup = Setup(config, settings_file, cache)
     return run_act(setup, bulk, Act("approve", person_at(setup, author), message, at_once))

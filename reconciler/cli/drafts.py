@@ -8,14 +8,13 @@ import click
 
 from reconciler.cli.exits import ERROR_FINDING, FINE
 from reconciler.cli.reviewing import Setup, reviewing, selector_option
-from reconciler.cli.shared import cache_option, config_argument, fleet_option, settings_option
+from reconciler.cli.shared import cache_option, config_argument, settings_option
 from reconciler.daemon.review import Asked, Place
 from reconciler.reporting.open_drafts import drafts_data, drafts_text
 
 
 @click.command("drafts")
 @config_argument
-@fleet_option
 @settings_option
 @cache_option
 @click.option(
@@ -25,7 +24,6 @@ from reconciler.reporting.open_drafts import drafts_data, drafts_text
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to tell it.")
 def command(
     config: str | None,
-    fleet: str | None,
     settings_file: str | None,
     cache: str | None,
     clusters: tuple[str, ...],
@@ -36,7 +34,7 @@ def command(
     if clusters and selector:
         raise click.UsageError("name the clusters in one way: --cluster or --selector")
     asked = Asked(tuple(Place(cluster) for cluster in clusters), selector or "")
-    with reviewing(Setup(config, fleet, settings_file, cache)) as review:
+    with reviewing(Setup(config, settings_file, cache)) as review:
         benches = review.open(asked)
         sheets = [review.sheet(draft) for bench in benches for draft in bench.drafts]
         now = review.now()

@@ -21,7 +21,6 @@ def command(
     author: tuple[str, str] | None,
     output: str,
     config: str | None,
-    fleet: str | None,
     settings_file: str | None,
     cache: str | None,
     reason: str,
@@ -29,5 +28,5 @@ def command(
 ) -> int:
     """Make proposed drafts drafts again, which the next pass may write to."""
     bulk = Bulk(places, everything, selector, output)
-    setup = Setup(config, fleet, settings_file, cache)
+    setup = Setup(config, settings_file, cache)
     return run_act(setup, bulk, Act("drop" if drop else "reject", person_at(setup, author), reason))

@@ -16,7 +16,6 @@ from reconciler.cli.exits import ERROR_FINDING, FINE, CannotRunError
 from reconciler.cli.shared import (
     cache_option,
     config_of,
-    fleet_option,
     progress,
     read_settings,
     set_up_logs,
@@ -100,13 +99,12 @@ class Setup:
     """Where a command works: the config, and what the command line says of the settings."""
 
     config: str | None
-    fleet: str | None
     settings_file: str | None
     cache: str | None
 
     def read(self) -> Settings:
         """Return the settings, with logs set up. Raises SettingsError."""
-        settings = read_settings(self.settings_file, config=self.config, fleet=self.fleet, cache=self.cache)
+        settings = read_settings(self.settings_file, config=self.config, cache=self.cache)
         set_up_logs(settings, service=False)
         return settings
 
@@ -114,7 +112,7 @@ class Setup:
 def setup_options(command: Command) -> Command:
     """Give a command the options that say where it works; as positions are taken by places, CONFIG is an option."""
     config = click.option("--config", metavar="CONFIG", help="The config, in place of config.url.")
-    for option in (cache_option, settings_option, fleet_option, config):
+    for option in (cache_option, settings_option, config):
         command = option(command)
     return command
 
