@@ -248,10 +248,15 @@ def kept_heads(ground: Ground, departures: Departures, layouts: Collection[Layou
         draft, seen = ground.state.drafts.get(branch), ground.look(one.package)
         if one.how == "orphaned" or draft is None or not draft.edited or not is_on_draft(record, seen):
             continue
-        as_offered = record.put is not None and seen.drafted in (None, record.put.rendered)
-        if branch in left or not as_offered:
+        if branch in left or _is_edited(record, seen):
             found[ground.heads.drafts[branch]] = None
     return tuple(found)
+
+
+def _is_edited(record: PackageRecord, seen: Seen) -> bool:
+    """Return whether people changed the package on its draft: since the last offer, or so that it holds their edits."""
+    put = record.put
+    return put is None or seen.drafted not in (None, put.rendered) or put.merged != put.plain
 
 
 def without_recalled(state: DestinationState, ground: Ground, claims: Claims) -> DestinationState:

@@ -1,11 +1,12 @@
 """Packages that nothing wants any more: removal drafts, orphans, moves and guards. What is not proved gone stays."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.support.git_env import assert_sound, git, read_refs
+from tests.support.git_env import assert_sound, git, read_refs, write_hook
 from tests.support.world import (
     CLUSTERS,
     MERGES,
@@ -120,6 +121,19 @@ def test_a_draft_with_peoples_commits_that_ends_is_kept_aside(drafted: World) ->
     assert kept(drafted) == [f"refs/reconciler/kept/lisbon/{edited[:12]}"]
     assert git(drafted.fleet, "rev-parse", kept(drafted)[0]) == edited
     assert drafted.sync().is_silent
+
+
+def test_what_people_changed_is_kept_after_an_update_took_it_in_too(drafted: World) -> None:
+    drafted.commit("drafts/berlin", {"metrics/own.yaml": "a: 1\n"})
+    drafted.release("metrics", "v2", package("metrics", image="2.0"))
+    drafted.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
+    drafted.sync()
+    drafted.write({"metrics.yaml": None})
+
+    drafted.sync()
+
+    (one,) = kept(drafted)
+    assert git(drafted.fleet, "show", f"{one}:metrics/own.yaml") == "a: 1"
 
 
 def test_files_of_people_beside_the_package_keep_the_draft(drafted: World) -> None:
@@ -431,6 +445,48 @@ def test_a_frozen_removal_draft_that_was_merged_goes_with_its_proposal(world: Wo
     world.sync()
 
     assert (world.head(BRANCH), world.head(f"proposed/{BRANCH}")) == ("", "")
+    assert world.sync().is_silent
+
+
+# by command
+
+
+def test_a_removal_is_proposed_and_approved_by_command(world: World) -> None:
+    given_up(world)
+    world.act("propose", "berlin", removals=True)
+    assert world.head(f"proposed/{BRANCH}") == world.head(BRANCH)
+    assert world.sync().is_silent
+
+    world.act("approve", "berlin/metrics")
+
+    assert world.tree("clusters/berlin", "metrics") is None
+    assert world.paths(world.fleet, "clusters/berlin", ".reconciler") == ["gateway.yaml"]
+    world.sync()
+    assert (world.head(BRANCH), world.head(f"proposed/{BRANCH}")) == ("", "")
+    assert world.sync().is_silent
+    assert world.record("berlin", "metrics")["owned"] is False
+
+
+def test_one_of_two_removals_is_approved_by_command(world: World) -> None:
+    world.write({"gateway.yaml": None, "metrics.yaml": None, "x.yaml": variant("x", "lisbon", "x", "v1", "metrics")})
+    world.sync()
+
+    world.act("approve", "berlin/metrics", at_once=True)
+
+    after = world.sync()
+    assert (after.outcomes["berlin/metrics"], after.outcomes["berlin/gateway"]) == ("withdrawn", "proposed")
+    assert world.tree("clusters/berlin", "gateway")
+    assert changes(world)
+    assert world.sync().is_silent
+
+
+def test_a_removal_that_is_dropped_by_command_is_declined(world: World) -> None:
+    given_up(world)
+
+    world.act("drop", "berlin/metrics")
+
+    assert world.sync().outcomes["berlin/metrics"] == "declined"
+    assert world.head(BRANCH) == ""
     assert world.sync().is_silent
 
 
@@ -848,6 +904,73 @@ def test_status_tells_what_waits_for_people(world: World) -> None:
     ]
     assert "leaving:\n- package: berlin/metrics\n" in summary
     assert "RemovalProposed" in summary
+
+
+def test_packages_below_a_directory_go_from_there(tmp_path: Path) -> None:
+    world = small_world(tmp_path)
+    world.write({"clusters/berlin.yaml": repository("berlin", directory="live/apps")})
+    world.sync()
+    world.merge("berlin", "squash")
+    world.settle()
+    world.commit("clusters/berlin", {"metrics/other.yaml": "a: 1\n"})
+    world.write({"metrics.yaml": None})
+
+    world.sync()
+
+    assert {one.partition("\t")[2].rpartition("/")[0] for one in changes(world)} == {
+        "live/apps/.reconciler", "live/apps/metrics",
+    }  # fmt: skip
+    assert world.text(BRANCH, "metrics/other.yaml") == "a: 1\n"
+    world.merge("berlin", "rebase", BRANCH)
+    world.settle()
+    assert world.head(BRANCH) == ""
+
+
+def test_drafts_of_their_own_end_with_their_package(tmp_path: Path) -> None:
+    world = small_world(tmp_path, drafts={"branch": "drafts/{repository}/{package}"})
+    world.sync()
+    world.edit("drafts/berlin/metrics", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    edited = world.head("drafts/berlin/metrics")
+    world.write({"metrics.yaml": None})
+
+    assert world.sync().moved == {"drafts/berlin/metrics"}
+    assert world.head("drafts/berlin/metrics") == ""
+    assert kept(world) == [f"{KEPT}{edited[:12]}"]
+    assert world.sync().is_silent
+
+
+def test_an_adopted_package_is_proposed_to_go_too(world: World) -> None:
+    theirs = {
+        f"metrics/{name}": text + "\n" for name, text in world.files(world.fleet, "clusters/berlin", "metrics").items()
+    }
+    world.commit("clusters/lisbon", theirs)
+    world.write({"l.yaml": variant("lisbon", "lisbon", "metrics", extra="adoptionPolicy: adoptExisting")})
+    world.settle()
+    world.write({"l.yaml": None})
+
+    assert world.sync().outcomes["lisbon/metrics"] == "proposed"
+    assert world.sync().is_silent
+
+
+def test_a_host_that_refuses_the_removal_leaves_everything_as_it_is(world: World) -> None:
+    write_hook(world.fleet, "update", 'case "$1" in refs/heads/removals/*) echo "no removals here" >&2; exit 1;; esac')
+    world.write({"metrics.yaml": None})
+
+    after = world.sync()
+
+    assert "PushRefused" in after.codes
+    assert nothing_goes(world)
+    assert world.sync().is_silent
+
+
+def test_equal_worlds_propose_equal_removals(world: World, tmp_path: Path) -> None:
+    twin = World(tmp_path / "twin")
+    shutil.copytree(world.folder, twin.folder, ignore=shutil.ignore_patterns("cache", "desk", "twin"))
+
+    for one in (world, twin):
+        given_up(one)
+
+    assert world.head(BRANCH) == twin.head(BRANCH) != ""
 
 
 def test_another_name_for_removal_drafts(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -171,21 +172,29 @@ class Walk:
         self.world = world
         self.marks: set[str] = set()
         self._chance = chance
-        self._count = 1
+        self._count = self._version = 1
         world.sync()
 
     def step(self) -> None:
         """Let one thing happen."""
-        actions = (self.release, self.region, self.edit, self.edit, self.merge, self.merge, self.decline, self.select)
+        actions = (
+            self.release, self.region, self.edit, self.edit, self.merge, self.merge, self.decline, self.select,
+            self.give_up, self.approve, self.keep,
+        )  # fmt: skip
         self._chance.choice(actions)()
 
     def standing(self) -> set[str]:
-        """Return the paths on the cluster branch and on its draft."""
-        paths = self.world.paths
-        return {*paths(self.world.fleet, "clusters/berlin"), *paths(self.world.fleet, "drafts/berlin")}
+        """Return the paths on the cluster branch, on its draft, and on drafts that went with their package."""
+        refs = [name for name in read_refs(self.world.fleet) if "/kept/berlin/" in name]
+        listed = [git(self.world.fleet, "ls-tree", "-r", "--name-only", name).splitlines() for name in refs]
+        return {*self._paths("clusters/berlin"), *self._paths("drafts/berlin"), *chain.from_iterable(listed)}
+
+    def _paths(self, branch: str) -> list[str]:
+        return self.world.paths(self.world.fleet, branch)
 
     def release(self) -> None:
         self._count += 1
+        self._version = self._count
         version = f"v{self._count}"
         self.world.release("metrics", version, package("metrics", image=f"{self._count}.0"))
         self.world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", version)})
@@ -209,6 +218,22 @@ class Walk:
         if self.world.head("drafts/berlin"):
             self.marks &= set(self.world.paths(self.world.fleet, "clusters/berlin"))
             self.world.delete("drafts/berlin")
+
+    def give_up(self) -> None:
+        wanted = (self.world.config / "metrics.yaml").exists()
+        one = variant("metrics-berlin", "berlin", "metrics", f"v{self._version}")
+        self.world.write({"metrics.yaml": None if wanted else one})
+
+    def approve(self) -> None:
+        if self.world.head("removals/berlin"):
+            gone = {*self._paths("clusters/berlin")} - {*self._paths("removals/berlin")}
+            self.world.merge("berlin", self._chance.choice(MERGES[::2]), "removals/berlin", self._chance.random() < 0.5)
+            # what stood there was approved to go
+            self.marks -= gone - {*self._paths("drafts/berlin")}
+
+    def keep(self) -> None:
+        if self.world.head("removals/berlin"):
+            self.world.delete("removals/berlin")
 
     def select(self) -> None:
         clusters = self._chance.choice([("berlin", "lisbon"), ("lisbon",)])

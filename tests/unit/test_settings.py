@@ -21,6 +21,7 @@ SCHEMA = CONFIG / "schema.json"
 DEVIATIONS = "D1, D3, D4, D5, D6, D7, D8, D9, D10, D11, D12, D13, D14, D15, D16, D17, D18, D19, D22"
 MERGE_KEYS = "conflict_policy, deviations, list_keys, profile"
 AUTHOR = '"reconciler <reconciler@localhost>"'
+APART = "must name drafts and removals apart, neither equal to nor below the other"
 TOP = (
     "cache, config, drafts, fleet, functions, git, guards, limits, log, max_backoff_seconds, merge, "
     "poll_jitter_percent, poll_seconds, state_ref, status"
@@ -187,10 +188,7 @@ def test_the_environment_overrides_the_file(
         ),
         pytest.param(
             "drafts: {removals_branch: 'drafts/{repository}/gone'}\n",
-            [
-                "1: drafts: must name drafts and removals apart, neither equal to nor below the other,"
-                + " not {'removals_branch': 'drafts/{repository}/gone'}"
-            ],
+            [f"1: drafts: {APART}, not {{'removals_branch': 'drafts/{{repository}}/gone'}}"],
             id="removals-below-drafts",
         ),
         pytest.param(

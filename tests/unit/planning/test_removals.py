@@ -228,6 +228,16 @@ def test_heads_that_are_kept(drafted: str, edited: bool, expected: tuple[str, ..
     assert kept_heads(on, find_departures(on, claims(), ()), ()) == expected
 
 
+@pytest.mark.parametrize(
+    ("plain", "expected"),
+    [pytest.param("up1", (), id="no-edit"), pytest.param("up0", (commit("d1"),), id="an-edit-that-an-update-took-in")],
+)
+def test_an_offer_may_hold_what_people_changed(plain: str, expected: tuple[str, ...]) -> None:
+    on = ground(replace(DRAFTED, put=replace(offer("d1"), plain=tree(plain))), None, "d1", edited=True)
+
+    assert kept_heads(on, find_departures(on, claims(), ()), ()) == expected
+
+
 def test_peoples_commits_are_kept_when_their_branch_ends() -> None:
     on = ground(DRAFTED, None, "d1", edited=True)
     ended = (End("drafts/berlin", commit("d1")),)
