@@ -65,6 +65,10 @@ class Claims:
         other = next((one for one in found if one), None)
         return f"{owner.key} is not there, but {other}, which nothing reads, may be meant" if other else ""
 
+    def is_free_of(self, owner: Owner, place: Place) -> bool:
+        """Return whether an owner does not want a place any more: it is gone, or wants another one (design 10.14)."""
+        return not self.has(owner) or self.homes.get(owner.key, place) != place
+
     def keeps(self, owner: Owner) -> bool:
         """Return whether the owner is there, but where its package goes cannot be told in this pass."""
         return owner.key in self.unplaced or owner.set in self.unplaced
@@ -102,7 +106,7 @@ def ask(variant: Variant, claims: Claims, ground: Ground) -> Question:
     package = variant.place.package
     record = ground.state.packages.get(package)
     nested = () if record and record.owned else _nested(package, ground)
-    owner_gone = record is not None and claims.complete and not claims.has(record.owner)
+    owner_gone = record is not None and claims.complete and claims.is_free_of(record.owner, variant.place)
     return Question(variant, record, ground.look(package), nested, owner_gone)
 
 

@@ -9,7 +9,7 @@ from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.branches import Layout
 from reconciler.planning.destination import Destination
-from reconciler.planning.outcome import Blocked, Draft, Held, Leaving, Outcome, Unchanged
+from reconciler.planning.outcome import Blocked, Draft, Held, Leaving, Outcome, Unchanged, reconciled_owners
 from reconciler.planning.proposal import Proposal
 from reconciler.planning.settling import settling_findings
 from reconciler.planning.standing import Heads
@@ -45,7 +45,7 @@ class DestinationPlan:
     @property
     def reconciled(self) -> frozenset[ObjectKey]:
         """The owners whose package is as they want it, or drafted, without error."""
-        return frozenset(one.variant.owner.key for one in self.outcomes if not isinstance(one, Blocked))
+        return reconciled_owners(self.outcomes)
 
 
 @dataclass(frozen=True)

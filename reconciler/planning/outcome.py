@@ -10,6 +10,7 @@ from reconciler.krm.conditions import Condition
 from reconciler.krm.conflicts import Conflict
 from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding
+from reconciler.krm.identity import ObjectKey
 from reconciler.planning.conflicts import conflict_data
 from reconciler.planning.source import NO_SOURCE, Source
 from reconciler.planning.state import PackageRecord, Seen
@@ -155,3 +156,8 @@ class Leaving:
 
 
 Outcome = Draft | Unchanged | Blocked
+
+
+def reconciled_owners(outcomes: Iterable[Outcome]) -> frozenset[ObjectKey]:
+    """Return the owners whose package is as they want it, or drafted, without error."""
+    return frozenset(one.variant.owner.key for one in outcomes if not isinstance(one, Blocked))

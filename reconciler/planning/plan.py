@@ -18,7 +18,7 @@ from reconciler.planning.drafts import Words, Writer, lay_out_all
 from reconciler.planning.fleet import DestinationPlan
 from reconciler.planning.ground import Ground, Objects
 from reconciler.planning.ingredients import Sources, TooLargeToReadError
-from reconciler.planning.outcome import Blocked, Draft, Outcome, Unchanged
+from reconciler.planning.outcome import Blocked, Draft, Outcome, Unchanged, reconciled_owners
 from reconciler.planning.recovery import recover
 from reconciler.planning.removals import (
     Departures,
@@ -65,7 +65,7 @@ class Decided:
     @property
     def reconciled(self) -> frozenset[ObjectKey]:
         """The owners whose package is as they want it, or drafted, without error."""
-        return frozenset(one.variant.owner.key for one in self.outcomes if not isinstance(one, Blocked))
+        return reconciled_owners(self.outcomes)
 
 
 def decide_destination(

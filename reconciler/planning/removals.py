@@ -97,8 +97,8 @@ class _Gone:
 
 
 def _departure(one: _Gone, doubt: str, reconciled: Collection[ObjectKey]) -> Held | Leaving:
-    if doubt or (doubt := one.claims.look_alike(one.record.owner)):
-        held = one.held(DELETION_HELD, f"package {one.place} is kept: {doubt}")
+    if why := doubt or one.claims.look_alike(one.record.owner):
+        held = one.held(DELETION_HELD, f"package {one.place} is kept: {why}")
         # what hides the owner is an error of its own; here it is only the consequence
         return replace(held, finding=softened(held.finding)) if one.claims.doubt else held
     # what is under way was let go before
@@ -156,14 +156,14 @@ def _removal(one: _Gone, published: TreeId) -> Held | Leaving:
             " it is proposed again when the package changes there, or has been wanted in between"
         )
         return Leaving(one.package, owner, "declined", rest, one.why, finding=one.told(REMOVAL_DECLINED, message))
-    is_new = known is None or known.declined
-    branch = one.ground.removal_branch(one.package) if known is None or known.declined else known.branch
-    if is_new and (fault := _branch_fault(branch, one.ground)):
+    standing = known.branch if known and not known.declined else ""
+    branch = standing or one.ground.removal_branch(one.package)
+    if not standing and (fault := _branch_fault(branch, one.ground)):
         return one.held(REMOVAL_WAITS, f"package {one.place} waits for its removal ({one.why}): {fault}")
     message = f"package {one.place} is to be removed, because {one.why}; merging {branch} approves that"
     record = replace(rest, removal=Removal(branch, published))
     finding = one.told(REMOVAL_PROPOSED, message)
-    return Leaving(one.package, owner, "proposed", record, one.why, published if is_new else None, finding)
+    return Leaving(one.package, owner, "proposed", record, one.why, None if standing else published, finding)
 
 
 def _branch_fault(branch: str, ground: Ground) -> str:

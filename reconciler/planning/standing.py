@@ -54,8 +54,8 @@ class Heads:
 def removal_names(template: str, destination: Destination, state: DestinationState) -> frozenset[str]:
     """Return the names of all removal drafts that a destination has or may get, its state lost or not."""
     known = (name for name, draft in state.drafts.items() if draft.removes)
-    shared = () if "{package}" in template else (draft_branch(template, destination, ""),)
-    return frozenset([*known, *shared, *(draft_branch(template, destination, package) for package in state.packages)])
+    each = state.packages if "{package}" in template else ("",)
+    return frozenset([*known, *(draft_branch(template, destination, package) for package in each)])
 
 
 @dataclass(frozen=True)

@@ -614,6 +614,41 @@ def test_a_package_may_move_into_its_own_folder(world: World) -> None:
     assert world.sync().outcomes["berlin/metrics/inner"] == "draft"
 
 
+def test_a_place_that_its_owner_leaves_to_another_in_one_commit_is_not_removed(world: World) -> None:
+    world.write(
+        {
+            "metrics.yaml": variant("metrics-berlin", "berlin", "probes", upstream="metrics"),
+            "heir.yaml": variant("heir", "berlin", "metrics"),
+        }
+    )
+
+    world.sync()
+
+    assert world.head(BRANCH) == ""
+    assert world.record("berlin", "metrics")["owner"]["name"] == "heir"  # type: ignore[index]
+    after = world.settle()
+    assert (after.outcomes["berlin/metrics"], after.outcomes["berlin/probes"]) == ("published", "drafted")
+
+
+def test_two_owners_may_change_places(world: World) -> None:
+    world.write({"probes.yaml": variant("probes", "berlin", "probes", upstream="metrics")})
+    world.sync()
+    world.merge("berlin", "squash")
+    world.settle()
+    world.write(
+        {
+            "metrics.yaml": variant("metrics-berlin", "berlin", "probes", upstream="metrics"),
+            "probes.yaml": variant("probes", "berlin", "metrics"),
+        }
+    )
+
+    world.sync()
+
+    assert world.head(BRANCH) == ""
+    assert world.record("berlin", "metrics")["owner"]["name"] == "probes"  # type: ignore[index]
+    assert world.sync().is_silent
+
+
 def test_a_place_that_passes_to_another_owner_is_not_removed(world: World) -> None:
     world.write(
         {
@@ -873,6 +908,27 @@ def test_a_race_for_the_cluster_is_planned_again(world: World) -> None:
 
     assert world.text(BRANCH, "theirs.txt") == "first\n"
     world.settle()
+
+
+def test_two_daemons_propose_one_removal(world: World) -> None:
+    world.write({"metrics.yaml": None})
+
+    after = world.sync_while(world.sync)
+
+    assert after.outcomes["berlin/metrics"] == "proposed"
+    assert git(world.fleet, "rev-list", "--count", f"clusters/berlin..{BRANCH}") == "1"
+    assert world.sync().is_silent
+
+
+def test_two_daemons_keep_one_head(drafted: World) -> None:
+    drafted.edit("drafts/lisbon", "gateway/deployment.yaml", "replicas: 2", "replicas: 5")
+    drafted.write({"gateway.yaml": None})
+
+    drafted.sync_while(drafted.sync)
+
+    assert len(kept(drafted)) == 1
+    assert drafted.head("drafts/lisbon") == ""
+    assert drafted.sync().is_silent
 
 
 def test_a_pass_that_was_killed_before_its_push_is_made_good(world: World) -> None:
