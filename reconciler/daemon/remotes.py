@@ -14,6 +14,7 @@ from reconciler.gitio.mirror import Kind, Mirror, fetch_all
 from reconciler.gitio.names import is_ref
 from reconciler.gitio.reader import Commit, ObjectReader, TreeEntry
 from reconciler.krm.digest import digest
+from reconciler.krm.trailers import read_trailers
 from reconciler.planning.branches import Step
 from reconciler.planning.destination import Destination
 from reconciler.planning.open_drafts import Offered
@@ -25,7 +26,7 @@ from reconciler.snapshot.objects import EXECUTABLE, FILE, BlobId, CommitId, Obje
 
 REMEMBERED_TREES = 2_000
 _TAGS = "refs/tags/"
-_PACKAGE_TRAILER = "Reconciler-Package: "
+_PACKAGE_TRAILER = "Reconciler-Package"
 
 
 class Remote:
@@ -258,15 +259,10 @@ class DestinationObjects:
 
     def _step(self, commit: CommitId) -> Step:
         message = self._commit(commit).message
-        package = _trailer(message)
+        package = read_trailers(message).get(_PACKAGE_TRAILER, "")
         content = self.tree_at(commit, self._destination.path(package))
         status = self.blob_at(commit, self._destination.status_path(package))
         return Step(package, content, status, message, self._commit(commit).seconds)
-
-
-def _trailer(message: str) -> str:
-    lines = (line for line in message.splitlines() if line.startswith(_PACKAGE_TRAILER))
-    return next(lines, "").removeprefix(_PACKAGE_TRAILER)
 
 
 def _kinds(upstreams: set[str], destinations: set[str]) -> dict[str, Kind]:

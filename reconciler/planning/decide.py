@@ -119,15 +119,13 @@ def _settled(question: Question, record: PackageRecord) -> Outcome | None:
     if record.wanted is None or (edited_places(record, question.seen) and not as_before):
         return None
     warnings = tuple(read_finding(one) for one in record.outcome.get("findings", ()))
-    found = _compare(question, record, warnings, rendered=False)
+    found = _compare(question, record, warnings)
     # what was offered, or declined, may hold edits of the cluster branch that are gone by now
     drafted_from_this = found and found.why == "drafted" and record.put and record.put.against == seen.published
     return found if found and (as_before or drafted_from_this or found.why in ("published", "adopted")) else None
 
 
-def _compare(
-    question: Question, record: PackageRecord, findings: tuple[Finding, ...], rendered: bool
-) -> Unchanged | None:
+def _compare(question: Question, record: PackageRecord, findings: tuple[Finding, ...]) -> Unchanged | None:
     """Return Unchanged when a branch or the draft holds what the record says is wanted, or people declined it."""
     ours, put, seen, wanted = record.ours, record.put, question.seen, record.wanted
     withdraw = put is not None and _is_ours_to_take_out(put, seen)
@@ -143,7 +141,7 @@ def _compare(
         return None
     if edited_places(record, seen) or why in ("declined", "drafted"):
         record = replace(record, seen=_seen_when_settled(seen, withdraw))
-    return Unchanged(question.variant, record, why, withdraw, rendered, findings)
+    return Unchanged(question.variant, record, why, withdraw, findings)
 
 
 def _seen_when_settled(seen: Seen, withdraw: bool = False) -> Seen:
@@ -185,7 +183,7 @@ def _render(question: Question, moved: tuple[str, ...], sources: Sources, render
         record, owner=variant.owner, owned=True, trace=trace, wanted=rendered.files.id, review=rendered.review,
         conflicts=tuple(conflict_data(one) for one in rendered.source.drafted),
     )  # fmt: skip
-    if unchanged := _compare(question, record, rendered.findings, rendered=True):
+    if unchanged := _compare(question, record, rendered.findings):
         return unchanged
     return _unwritable(question, trace) or _draft(question, record, rendered, sources, moved)
 
@@ -240,7 +238,7 @@ def _stuck(question: Question, trace: Trace) -> Blocked:
 def _waiting(question: Question, trace: Trace) -> Blocked:
     message = f"the draft of {question.variant.place} is proposed; its update waits until it is approved or rejected"
     conditions = variant_waiting("DownstreamProposed", message)
-    return Blocked(question.variant, question.mine, conditions, (), question.seen, trace, was_rendered=True)
+    return Blocked(question.variant, question.mine, conditions, (), question.seen, trace)
 
 
 def stalled(question: Question, code: Code, message: str) -> Blocked:
@@ -253,7 +251,7 @@ def failed(question: Question, findings: tuple[Finding, ...], trace: Trace) -> B
     """Return the outcome for an error after validation: Ready=False/Error with the texts of the errors."""
     message = "; ".join(finding.message for finding in errors(findings))
     conditions = variant_failed(message)
-    return Blocked(question.variant, question.mine, conditions, findings, question.seen, trace, was_rendered=True)
+    return Blocked(question.variant, question.mine, conditions, findings, question.seen, trace)
 
 
 def _blocked_before(question: Question, record: PackageRecord) -> Blocked:

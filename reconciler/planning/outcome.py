@@ -99,7 +99,6 @@ class Unchanged:
     record: PackageRecord
     why: str
     withdraw: bool = False
-    was_rendered: bool = False
     findings: tuple[Finding, ...] = ()
 
 
@@ -116,7 +115,6 @@ class Blocked:
     findings: tuple[Finding, ...]
     seen: Seen
     trace: Trace = field(default_factory=dict)
-    was_rendered: bool = False
     retry: bool = False
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from reconciler.krm.conditions import Condition
 from reconciler.krm.trailers import read_trailers
 from reconciler.krm.yaml import YamlError, parse
+from reconciler.planning.destination import STATUS_FOLDER
 from reconciler.planning.ground import Ground
 from reconciler.planning.ingredients import Sources
 from reconciler.planning.outcome import review_digest
@@ -23,7 +24,6 @@ from reconciler.rules.variant import Variant
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
 
-STATUS_FOLDER = ".reconciler"
 _WORKSPACE = "packagevariant-"
 
 

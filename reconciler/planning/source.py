@@ -9,7 +9,7 @@ from reconciler.krm.conflicts import Conflict
 from reconciler.krm.findings import Finding, errors
 from reconciler.packages.clone import lock_of, upstream_of
 from reconciler.packages.kptfile import KPTFILE, Strategy
-from reconciler.packages.update import MergeOptions, Updated, merge, update
+from reconciler.packages.update import MergeOptions, Updated, merge, strategy_of, update
 from reconciler.planning.conflicts import place_of, still_stands, without_repeats
 from reconciler.rules.variant import Earlier
 from reconciler.snapshot.files import FileTree
@@ -115,7 +115,7 @@ def _with_published_edits(made: Ingredients, strategy: Strategy | None, options:
         return Source(local, local, made.came, made.ours.follows, updated=taken.conflicts, findings=taken.findings)
     if local.id == made.ours.base.id:
         return Source(made.came, made.came, made.came, updated=taken.conflicts, findings=taken.findings)
-    updated = update(made.ours.base, made.came, local, strategy or _strategy_of(local), options)
+    updated = update(made.ours.base, made.came, local, strategy or strategy_of(upstream_of(local)), options)
     return Source(
         updated.files, updated.files, made.came,
         updated=(*taken.conflicts, *updated.conflicts), findings=(*taken.findings, *updated.findings),
@@ -171,8 +171,3 @@ def overruled(source: Source, made: FileTree, rule: str, options: MergeOptions) 
 def stands_alone(files: FileTree) -> bool:
     """Return whether a package follows no upstream: it has a Kptfile, and no upstreamLock in it."""
     return KPTFILE in files and lock_of(files) is None
-
-
-def _strategy_of(files: FileTree) -> Strategy:
-    upstream = upstream_of(files)
-    return (upstream.update_strategy if upstream else None) or "resource-merge"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reconciler.packages.clone import UpstreamAt
-from reconciler.packages.kptfile import KPTFILE, Kptfile, Strategy
+from reconciler.packages.kptfile import KPTFILE, Kptfile, Strategy, Upstream
 from reconciler.packages.merge_comments import with_merge_comments
 from reconciler.packages.package import Package
 from reconciler.packages.update.difference import is_yaml
@@ -47,9 +47,9 @@ def merge(base: FileTree, theirs: FileTree, ours: FileTree, options: MergeOption
     return replace(result, files=ours) if result.has_failed else result
 
 
-def strategy_of(kptfile: Kptfile) -> Strategy:
+def strategy_of(upstream: Upstream | None) -> Strategy:
     """Return how the package wants to be updated; resource-merge if it does not say."""
-    return (kptfile.upstream.update_strategy if kptfile.upstream else None) or "resource-merge"
+    return (upstream.update_strategy if upstream else None) or "resource-merge"
 
 
 def commented(result: Updated, before: FileTree, options: MergeOptions) -> Updated:

@@ -57,7 +57,7 @@ def _update_one(before: Updated, package: str, fetch: Fetch, options: MergeOptio
     if options.profile == "compat":
         sides = sides.each(lambda side: with_merge_comments(side, options.profile)[0])
     # by hand, what upstream distributes is always part of the package
-    updated = update_tree(sides, strategy_of(kptfile), replace(options, vendored=True))
+    updated = update_tree(sides, strategy_of(kptfile.upstream), replace(options, vendored=True))
     after = kptfile_in(updated.files, "")
     if after and not updated.has_failed:
         updated = replace(updated, files=_with_kptfile(updated.files, "", with_lock(after, git, fetched)))

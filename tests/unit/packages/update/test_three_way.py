@@ -331,7 +331,7 @@ def test_strategy_of(kptfile: str, expected: str) -> None:
     read = read_kptfile(kptfile.encode())
 
     assert isinstance(read, Kptfile)
-    assert strategy_of(read) == expected
+    assert strategy_of(read.upstream) == expected
 
 
 @pytest.mark.parametrize("edited", ["updated", "local"])
