@@ -1,0 +1,1 @@
+"""Pull requests: drivers for forges behind one small port. The only importer of an HTTP client."""
