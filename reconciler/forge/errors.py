@@ -42,9 +42,13 @@ class ForgeBusyError(ForgeError):
 
 
 class ForgeRefusedError(ForgeError):
-    """The forge declined; the same content will be declined again."""
+    """The forge declined; the same content will be declined again. `status` is HTTP's, 0 where it has no part in it."""
 
     next_step: ClassVar[NextStep] = "human"
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class HeadMovedError(ForgeRefusedError):
