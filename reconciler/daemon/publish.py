@@ -132,7 +132,10 @@ def _with_heads(plan: DestinationPlan, heads: Mapping[str, CommitId]) -> Destina
     drafts = dict(plan.after.drafts)
     for grow in grows(plan):
         removes = grow.branch in plan.heads.removals
-        drafts[grow.branch] = DraftBranch(heads[grow.branch], grow.base, grow.edited, removes)
+        # a pull request follows its branch; a closed one does not come back
+        known = drafts.get(grow.branch) if grow.branch not in plan.heads.closed else None
+        request = known.request if known else None
+        drafts[grow.branch] = DraftBranch(heads[grow.branch], grow.base, grow.edited, removes, request)
     return DestinationState(
         plan.after.url, plan.after.branch, plan.after.directory, plan.after.seen, drafts, plan.after.packages
     )

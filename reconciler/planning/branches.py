@@ -134,6 +134,14 @@ def lay_out(
     return Grow(branch, head, head, known.base, changed) if changed else Keep(branch)
 
 
+def begin_anew(branch: str, head: CommitId | None, published: CommitId, wishes: Wishes) -> Layout:
+    """Return how a draft that people closed goes on: nothing of it does, and what is wanted now is another draft."""
+    changed = _in_order(wishes.changed)
+    if changed:
+        return Grow(branch, head, published, published, changed)
+    return End(branch, head) if head else Keep(branch)
+
+
 def _edited(
     branch: str, head: CommitId, known: DraftBranch, published: CommitId, wishes: Wishes, history: History
 ) -> Layout:

@@ -6,10 +6,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from reconciler.planning.branches import Grow, Keep, Layout, Step, Wishes, lay_out
+from reconciler.planning.branches import Grow, Keep, Layout, Step, Wishes, begin_anew, lay_out
 from reconciler.planning.destination import Destination
 from reconciler.planning.ground import Ground
 from reconciler.planning.outcome import Draft, Leaving, Outcome, Unchanged
+from reconciler.planning.standing import Heads
+from reconciler.planning.state import DestinationState, DraftBranch
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import BlobId, CommitId, TreeId
 
@@ -47,6 +49,7 @@ def lay_out_all(
         return ()
     by_package = {outcome.variant.place.package: outcome for outcome in outcomes}
     members: dict[str, list[str]] = {name: [] for name, draft in ground.state.drafts.items() if not draft.removes}
+    members |= {name: [] for name in ground.heads.closed - ground.heads.removals}
     for package in {**ground.state.packages, **by_package}:
         members.setdefault(ground.branch_of(package), []).append(package)
     return tuple(
@@ -55,8 +58,21 @@ def lay_out_all(
     )
 
 
+def closed_heads(before: DestinationState, heads: Heads) -> tuple[CommitId, ...]:
+    """Return the heads with people's work of drafts whose pull request was closed, which go with their branches."""
+    return tuple(
+        heads.drafts[name] for name in sorted(heads.closed) if _is_theirs(before.drafts.get(name), heads, name)
+    )
+
+
+def _is_theirs(known: DraftBranch | None, heads: Heads, name: str) -> bool:
+    return name in heads.drafts and (known is None or known.edited or known.head != heads.drafts[name])
+
+
 def _laid_out(ground: Ground, branch: str, published: CommitId, wishes: Wishes) -> Layout:
     head = ground.heads.drafts.get(branch)
+    if branch in ground.heads.closed:
+        return begin_anew(branch, head, published, wishes)
     layout = lay_out(branch, head, ground.state, published, wishes, ground.objects)
     return Keep(branch) if isinstance(layout, Grow) and ground.is_frozen(branch) else layout
 

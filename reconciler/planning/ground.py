@@ -58,9 +58,9 @@ class Ground:
         return next((one for one in known if are_nested(one, name)), name)
 
     def is_frozen(self, branch: str) -> bool:
-        """Return whether a draft branch is proposed as it stands."""
-        head = self.heads.drafts.get(branch)
-        return head is not None and self.heads.proposed.get(branch) == head
+        """Return whether a draft branch is proposed as it stands, or approved on its forge."""
+        head = self.heads.offering(branch)
+        return head is not None and head in (self.heads.proposed.get(branch), self.heads.held.get(branch))
 
     def at(self, commit: CommitId | None, package: str) -> Standing:
         """Return a package's tree and status blob at a commit."""

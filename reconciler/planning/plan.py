@@ -14,7 +14,7 @@ from reconciler.planning.claims import Claims, ask, chosen
 from reconciler.planning.codes import DESTINATION_MISSING
 from reconciler.planning.decide import READY, VALID, Render, decide, finding_data
 from reconciler.planning.destination import Destination
-from reconciler.planning.drafts import Words, Writer, lay_out_all
+from reconciler.planning.drafts import Words, Writer, closed_heads, lay_out_all
 from reconciler.planning.fleet import DestinationPlan
 from reconciler.planning.ground import Ground, Objects
 from reconciler.planning.ingredients import Sources, TooLargeToReadError
@@ -34,7 +34,7 @@ from reconciler.planning.state import DestinationState, Offer, PackageRecord
 from reconciler.rules.variant import Variant
 from reconciler.snapshot.catalog import Catalog
 from reconciler.snapshot.files import FileTree
-from reconciler.snapshot.objects import TreeId, blob_id
+from reconciler.snapshot.objects import CommitId, TreeId, blob_id
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,13 @@ def plan_destination(decided: Decided, reconciled: Collection[ObjectKey]) -> Des
     return DestinationPlan(
         destination, ground.heads, decided.before, after, (*decided.outcomes, *decided.losers), departures.held,
         layouts, leaving=(*departures.leaving, *recalled(ground, claims)),
-        kept=kept_heads(decided.ground, departures, layouts),
+        kept=_kept_heads(decided, departures, layouts),
     )  # fmt: skip
+
+
+def _kept_heads(decided: Decided, departures: Departures, layouts: Collection[Layout]) -> tuple[CommitId, ...]:
+    gone = kept_heads(decided.ground, departures, layouts)
+    return tuple(dict.fromkeys((*gone, *closed_heads(decided.before, decided.ground.heads))))
 
 
 def _layouts(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from reconciler.krm.findings import Code, Finding, Where, softened
 from reconciler.krm.identity import ObjectKey
-from reconciler.planning.branches import End, Grow, Keep, Layout, Step, Wishes, lay_out
+from reconciler.planning.branches import End, Grow, Keep, Layout, Step, Wishes, begin_anew, lay_out
 from reconciler.planning.claims import Claims
 from reconciler.planning.codes import REMOVAL_DECLINED, REMOVAL_PROPOSED, REMOVAL_WAITS
 from reconciler.planning.destination import are_nested
@@ -192,6 +192,7 @@ def lay_out_removals(
     if published is None:
         return ()
     known = {name for name, draft in ground.state.drafts.items() if draft.removes}
+    known |= ground.heads.closed & ground.heads.removals
     new = {one.package: one.record.removal.branch for one in departures.leaving if one.is_new and one.record.removal}
     layouts = []
     for branch in sorted(known | {*new.values()}):
@@ -203,7 +204,10 @@ def lay_out_removals(
         }
         wishes = _wishes(ground, claims, branch, published, changed)
         head = ground.heads.drafts.get(branch)
-        layouts.append(lay_out(branch, head, ground.state, published, wishes, ground.objects))
+        if branch in ground.heads.closed:
+            layouts.append(begin_anew(branch, head, published, wishes))
+        else:
+            layouts.append(lay_out(branch, head, ground.state, published, wishes, ground.objects))
     return tuple(layouts)
 
 

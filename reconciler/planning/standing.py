@@ -41,7 +41,8 @@ class Heads:
     """The heads of one destination as this pass fetched them; drafts and proposals by draft branch name.
 
     `absent`: the cluster branch does not exist, and `branch` is the root commit that it would be created at.
-    `removals` are the names of those draft branches that take packages away.
+    `removals` are the names of those draft branches that take packages away. From pull requests: `held` are the
+    commits that people approved, or that are on their way to be merged, `closed` the drafts that people do not want.
     """
 
     branch: CommitId | None = None
@@ -49,6 +50,12 @@ class Heads:
     drafts: Mapping[str, CommitId] = field(default_factory=dict)
     proposed: Mapping[str, CommitId] = field(default_factory=dict)
     removals: frozenset[str] = frozenset()
+    held: Mapping[str, CommitId] = field(default_factory=dict)
+    closed: frozenset[str] = frozenset()
+
+    def offering(self, draft: str) -> CommitId | None:
+        """Return the head of a draft that is up for review; a closed pull request is a branch that is gone."""
+        return None if draft in self.closed else self.drafts.get(draft)
 
 
 def removal_names(template: str, destination: Destination, state: DestinationState) -> frozenset[str]:
@@ -162,9 +169,10 @@ def settle_drafts(
 ) -> DestinationState:
     """Return the state after looking at the draft branches: what people dropped is remembered as declined.
 
-    A branch that is gone, with the cluster branch as the offer found it, declines the offer; with the cluster
-    branch changed it is unclear, and planned again. A package that a person took out of a draft is declined, too;
-    a head that is not the one we pushed makes the branch an edited one (git.md 3, life of a draft).
+    A branch that is gone, or whose pull request was closed, with the cluster branch as the offer found it, declines
+    the offer; with the cluster branch changed it is unclear, and planned again. A package that a person took out of a
+    draft is declined, too; a head that is not the one we pushed makes the branch an edited one (git.md 3, life of a
+    draft).
     """
     packages = {
         package: _settle_removal(
@@ -174,7 +182,9 @@ def settle_drafts(
         for package, record in state.packages.items()
     }  # fmt: skip
     drafts = {
-        name: _draft(name, state.drafts.get(name), head, heads, repository) for name, head in heads.drafts.items()
+        name: _draft(name, state.drafts.get(name), head, heads, repository)
+        for name, head in heads.drafts.items()
+        if name not in heads.closed
     }
     return replace(state, packages=packages, drafts=drafts)
 
@@ -191,7 +201,7 @@ def _draft(name: str, known: DraftBranch | None, head: CommitId, heads: Heads, r
 
 def _settle(record: PackageRecord, put: Offer, path: str, heads: Heads, repository: Repository) -> PackageRecord:
     published = repository.tree_at(heads.branch, path) if heads.branch else None
-    head = heads.drafts.get(record.draft)
+    head = heads.offering(record.draft)
     if head is None:
         return _declined(record, put) if published == put.against else replace(record, put=None)
     drafted = repository.tree_at(head, path)
@@ -208,7 +218,7 @@ def _settle_removal(record: PackageRecord, path: str, heads: Heads, repository: 
     removal = record.removal
     if removal is None or heads.branch is None:
         return record
-    published, head = repository.tree_at(heads.branch, path), heads.drafts.get(removal.branch)
+    published, head = repository.tree_at(heads.branch, path), heads.offering(removal.branch)
     if published is None:
         return replace(record, removal=None)
     if removal.declined or (head and repository.tree_at(head, path) is None):

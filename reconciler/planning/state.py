@@ -153,22 +153,45 @@ class PackageRecord:
 
 
 @dataclass(frozen=True)
+class OpenRequest:
+    """What is remembered of the pull request of a draft branch, so that the forge is asked only what it must be.
+
+    `number` is 0 while it waits to be opened. `read` is a digest of what its words and verdict were made from, `change`
+    of what it changes, equal on all clusters where that is the same, `told` of the verdict as the forge has it.
+    `readied`: we marked it ready for review, because the draft was proposed.
+    """
+
+    number: int = 0
+    read: str = ""
+    change: str = ""
+    told: str = ""
+    readied: bool = False
+
+    def as_data(self) -> dict[str, Any]:
+        """Return it as JSON data."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
 class DraftBranch:
     """A draft branch of ours: the head that we pushed, and the commit of the cluster branch it starts at.
 
     `edited`: people have moved its head since it was made; it is only appended to until it ends (git.md 3).
-    `removes`: it is a removal draft, which takes packages away and never adds any.
+    `removes`: it is a removal draft, which takes packages away and never adds any. `request` is its pull request's,
+    where a forge is asked for one.
     """
 
     head: CommitId
     base: CommitId
     edited: bool = False
     removes: bool = False
+    request: OpenRequest | None = None
 
     def as_data(self) -> dict[str, Any]:
         """Return it as JSON data."""
         data = {"head": self.head, "base": self.base, "edited": self.edited}
-        return {**data, "removes": True} if self.removes else data
+        more = {"removes": True} if self.removes else {}
+        return {**data, **more, **({"request": self.request.as_data()} if self.request else {})}
 
 
 @dataclass(frozen=True)
@@ -215,8 +238,13 @@ def _read(files: Mapping[str, bytes]) -> DestinationState:
         for path, content in files.items()
         if path.startswith("packages/")
     }
-    drafts = {name: DraftBranch(**draft) for name, draft in data["drafts"].items()}
+    drafts = {name: _read_draft(draft) for name, draft in data["drafts"].items()}
     return DestinationState(data["url"], data["branch"], data["directory"], data["seen"], drafts, packages)
+
+
+def _read_draft(data: Mapping[str, Any]) -> DraftBranch:
+    request = OpenRequest(**data["request"]) if data.get("request") else None
+    return DraftBranch(**{**data, "request": request})
 
 
 def _json(data: object) -> bytes:

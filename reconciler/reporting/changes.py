@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from posixpath import basename
+from typing import Any
 
 from reconciler.packages.kptfile import KPTFILE
+from reconciler.reporting.fields import ABSENT, FieldChange
 from reconciler.reporting.file_changes import FileChange, file_changes
 from reconciler.reporting.kptfile_changes import KptfileChange, kptfile_change
 from reconciler.reporting.object_changes import ORDER, How, ObjectChange, object_changes
@@ -26,6 +28,15 @@ class Changes:
 
     def __bool__(self) -> bool:
         return bool(self.objects or self.kptfiles or self.files)
+
+    @property
+    def sameness(self) -> list[Any]:
+        """Data that is equal for equal changes, whichever packages they are made to."""
+        return [
+            [[*vars(change.key).values(), change.how, change.digest] for change in self.objects],
+            [[kptfile.path, kptfile.upstream, *map(_told, kptfile.fields)] for kptfile in self.kptfiles],
+            [[*vars(file).values()] for file in self.files],
+        ]
 
     def summary_lines(self, limit: int = 10) -> tuple[str, ...]:
         """Return at most `limit` (from 1) lines on what changed in objects, the most important first."""
@@ -61,6 +72,10 @@ def limited(lines: list[str], limit: int) -> tuple[str, ...]:
     if len(lines) <= limit:
         return tuple(lines)
     return (*lines[: limit - 1], f"and {len(lines) - limit + 1} more")
+
+
+def _told(change: FieldChange) -> list[Any]:
+    return [change.where, *([] if value is ABSENT else [value] for value in (change.before, change.after))]
 
 
 def _differing(files: FileTree, others: FileTree) -> FileTree:

@@ -111,22 +111,25 @@ def _age(seconds: int) -> str:
 
 def _listed(sheet: Sheet) -> Iterator[str]:
     for one in sheet.draft.packages:
-        yield _title(one)
-        yield from (f"  {line}" for line in (*_conflict_lines(one), *_gates(sheet.draft, one)))
-    yield from _of_the_draft(sheet)
+        yield package_title(one)
+        yield from (f"  {line}" for line in (*package_conflicts(one), *package_gates(sheet.draft, one)))
+    yield from draft_lines(sheet)
 
 
-def _title(one: DraftedPackage) -> str:
+def package_title(one: DraftedPackage) -> str:
+    """Return a package with what the draft does to it, for whom."""
     what = "removed" if one.removed else task_words(one.status)
     owner = owner_of(one.status)
     return " ".join(filter(None, (one.package, what, f"({owner})" if owner else "", "edited" if one.edited else "")))
 
 
-def _conflict_lines(one: DraftedPackage) -> tuple[str, ...]:
+def package_conflicts(one: DraftedPackage) -> tuple[str, ...]:
+    """Return a line for each conflict that the status file records."""
     return tuple(f"conflict: {line}" for line in recorded_conflict_lines(one.status.get("conflicts"), _CONFLICTS))
 
 
-def _gates(draft: OpenDraft, one: DraftedPackage) -> Iterator[str]:
+def package_gates(draft: OpenDraft, one: DraftedPackage) -> Iterator[str]:
+    """Yield what keeps a package from being published, and what is only to be known."""
     held, told_only = ((*one.faults, *one.unmet), ()) if draft.destination.deployment else (one.faults, one.unmet)
     yield from (f"not to be published before: {_words(reason)}" for reason in held)
     yield from (f"warning: {_words(reason)}" for reason in told_only)
@@ -136,7 +139,8 @@ def _words(reason: Reason) -> str:
     return f"{reason.reason}: {reason.message}"
 
 
-def _of_the_draft(sheet: Sheet) -> Iterator[str]:
+def draft_lines(sheet: Sheet) -> Iterator[str]:
+    """Yield what is to be known of a draft as a whole."""
     clashes = [reason for reason in sheet.draft.refusals() if reason.reason == "BranchMoved"]
     yield from (f"not to be published before: {_words(reason)}" for reason in clashes)
     if sheet.beside:
@@ -181,10 +185,12 @@ def _package_data(one: DraftedPackage) -> dict[str, Any]:
 
 def sheet_text(sheet: Sheet, now: int, max_diff_lines: int) -> str:
     """Return a draft as plain text: of each package what is in the way, what changes, why, and its diff."""
-    lines = [_headline(sheet, now), *(f"  {line}" for line in _of_the_draft(sheet))]
+    lines = [_headline(sheet, now), *(f"  {line}" for line in draft_lines(sheet))]
     parts = ["\n".join(map(one_line, lines)) + "\n"]
     for one in sheet.contents:
-        body = "\n".join(map(one_line, [_title(one.package), *(f"  {line}" for line in _sheet_lines(sheet, one))]))
+        body = "\n".join(
+            map(one_line, [package_title(one.package), *(f"  {line}" for line in _sheet_lines(sheet, one))])
+        )
         parts.append(body + "\n" + "".join(diff for _, diff in _diffs(sheet, one, max_diff_lines)))
     return "\n".join(parts)
 
@@ -192,10 +198,10 @@ def sheet_text(sheet: Sheet, now: int, max_diff_lines: int) -> str:
 def sheet_markdown(sheet: Sheet, now: int, max_diff_lines: int) -> str:
     """Return a draft as Markdown; whatever people wrote stands as code."""
     sections = [f"# {code(one_line(_headline(sheet, now)))}"]
-    sections += ["\n".join(f"- {code(one_line(line))}" for line in _of_the_draft(sheet))]
+    sections += ["\n".join(f"- {code(one_line(line))}" for line in draft_lines(sheet))]
     for one in sheet.contents:
         items = [f"- {code(one_line(line))}" for line in _sheet_lines(sheet, one)]
-        title = f"## {code(one_line(_title(one.package)))}"
+        title = f"## {code(one_line(package_title(one.package)))}"
         sections.append("\n".join([title, "", *items, *folded(_diffs(sheet, one, max_diff_lines))]))
     return "\n\n".join(filter(None, sections)) + "\n"
 
@@ -206,7 +212,7 @@ def sheet_data(sheet: Sheet, max_diff_lines: int) -> dict[str, Any]:
         told({
             "package": one.package.package, "causes": list(one.causes), "changes": told(changes_data(one.changes)),
             "diffs": [{"path": path, "diff": diff} for path, diff in _diffs(sheet, one, max_diff_lines)],
-            "reproduce": list(_reproduce(sheet, one)),
+            "reproduce": list(reproduce_lines(sheet, one)),
         })
         for one in sheet.contents
     ]  # fmt: skip
@@ -215,18 +221,19 @@ def sheet_data(sheet: Sheet, max_diff_lines: int) -> dict[str, Any]:
 
 def _sheet_lines(sheet: Sheet, one: PackageSheet) -> Iterator[str]:
     package = one.package
-    yield from _conflict_lines(package)
-    yield from _gates(sheet.draft, package)
+    yield from package_conflicts(package)
+    yield from package_gates(sheet.draft, package)
     for condition in package.conditions:
         why = ": ".join(filter(None, (condition.reason, condition.message)))
         yield f"condition {condition.type} is {condition.status}{f': {why}' if why else ''}"
     yield from one.changes.summary_lines(_CHANGES)
     yield from one.changes.file_lines(_CHANGES)
     yield from (f"why: {cause}" for cause in one.causes)
-    yield from (f"reproduce: {line}" for line in _reproduce(sheet, one))
+    yield from (f"reproduce: {line}" for line in reproduce_lines(sheet, one))
 
 
-def _reproduce(sheet: Sheet, one: PackageSheet) -> Iterator[str]:
+def reproduce_lines(sheet: Sheet, one: PackageSheet) -> Iterator[str]:
+    """Yield how a reader comes to the same change."""
     draft = sheet.draft
     path = draft.destination.path(one.package.package)
     yield f"git diff {draft.published[:_SHORT]} {draft.head[:_SHORT]} -- {path}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from reconciler.krm.findings import Finding, errors
 from reconciler.planning.destination import Destination
@@ -14,7 +14,6 @@ from reconciler.planning.outcome import Blocked, Draft, Unchanged
 from reconciler.reporting.causes import cause_words, object_words
 from reconciler.reporting.changes import Changes, compare
 from reconciler.reporting.conflicts import conflict_lines
-from reconciler.reporting.fields import ABSENT, FieldChange
 from reconciler.reporting.findings import in_order
 from reconciler.reporting.gates import waiting_for
 from reconciler.reporting.leaving import Departure, departures
@@ -120,21 +119,13 @@ def _groups(drafts: list[ReviewedDraft]) -> tuple[tuple[ReviewedDraft, ...], ...
 
 def _sameness(one: ReviewedDraft) -> str:
     """Return a text that is equal for equal changes; which PackageVariant put a function in is no difference."""
-    changes = one.changes
-    told = [
-        one.draft.task,
-        [[*vars(change.key).values(), change.how, change.digest] for change in changes.objects],
-        [[kptfile.path, kptfile.upstream, *map(_field, kptfile.fields)] for kptfile in changes.kptfiles],
-        [[*vars(file).values()] for file in changes.files],
-        one.waiting,
-        one.conflicts,
-    ]
-    text = json.dumps(told, default=str)
-    return text.replace(f"PackageVariant.{one.draft.variant.owner.key.name}.", "PackageVariant.*.")
+    told = [one.draft.task, *one.changes.sameness, one.waiting, one.conflicts]
+    return sameness(told, one.draft.variant.owner.key.name)
 
 
-def _field(change: FieldChange) -> list[Any]:
-    return [change.where, *([] if value is ABSENT else [value] for value in (change.before, change.after))]
+def sameness(told: object, owner: str) -> str:
+    """Return a text that is equal for what is told of equal changes, whichever PackageVariant asks for them."""
+    return json.dumps(told, default=str).replace(f"PackageVariant.{owner}.", "PackageVariant.*.")
 
 
 def _rank(trouble: Trouble) -> tuple[int, str, str]:
