@@ -10,8 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from reconciler.daemon.acts import Act, carry_out
+from reconciler.daemon.open_drafts import Bench
 from reconciler.daemon.publish import describe
-from reconciler.daemon.review import Asked, Bench, Review, check_packages
+from reconciler.daemon.review import Asked, Review, check_packages
 from reconciler.gitio.errors import GitError
 from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, PushReport, PushUnit, Refused
 from reconciler.planning import lifecycle

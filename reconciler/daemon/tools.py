@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from reconciler.daemon.config import ConfigSnapshot
+from reconciler.daemon.open_drafts import RefNames
 from reconciler.daemon.proposals import Proposals
 from reconciler.daemon.publish import Written
 from reconciler.daemon.remotes import Remote, Remotes
@@ -111,3 +112,8 @@ class Tools:
     clock: Callable[[], float]
     missing_is_empty: bool = False
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None
+
+    @property
+    def names(self) -> RefNames:
+        """The templates of refs."""
+        return RefNames(self.state_ref, self.draft_template, self.removal_template)
