@@ -18,6 +18,7 @@ from pydantic_core import ErrorDetails
 
 from reconciler.krm.names import ref_name_fault
 from reconciler.krm.yaml import Document, YamlError, parse
+from reconciler.web.address import split_address
 
 ENVIRONMENT_PREFIX = "RECONCILER_"
 DEFAULT_FILE = "reconciler.yaml"
@@ -233,6 +234,27 @@ class LimitSettings(_Group):
     cel: CelLimits = CelLimits()
 
 
+class WebhookSettings(_Group):
+    """Where hosts may tell us that something moved, and what they sign with."""
+
+    listen: str = ""
+    secret_file: str = ""
+    gather_seconds: Annotated[float, Field(ge=0, le=60)] = 2.0
+
+    @field_validator("listen")
+    @classmethod
+    def _address(cls, value: str) -> str:
+        if value:
+            split_address(value)
+        return value
+
+    @model_validator(mode="after")
+    def _signed(self) -> WebhookSettings:
+        if self.listen and not self.secret_file:
+            raise ValueError("must name a secret_file beside listen: whoever is not signed is not heard")
+        return self
+
+
 class LogSettings(_Group):
     """How loud, and in which form, the service speaks."""
 
@@ -257,6 +279,7 @@ class Settings(_Group):
     merge: MergeSettings = MergeSettings()
     functions: FunctionSettings = FunctionSettings()
     limits: LimitSettings = LimitSettings()
+    webhooks: WebhookSettings = WebhookSettings()
     log: LogSettings = LogSettings()
 
     @field_validator("state_ref")

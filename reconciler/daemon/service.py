@@ -42,7 +42,8 @@ class Work:
     """What the service drives: one pass, its rhythm, the folders worth watching.
 
     `run_pass` returns whether the world let it finish; `hurry` lets resting remotes be asked at once; `due_in` gives
-    the seconds to the next moment at which something is to be done though nothing moves.
+    the seconds to the next moment at which something is to be done though nothing moves; `gather_seconds` is the
+    pause after a webhook, so that all those of one push end in one pass.
     """
 
     run_pass: Callable[[], bool]
@@ -50,6 +51,7 @@ class Work:
     rhythm: Rhythm
     folders: Sequence[Path]
     due_in: Callable[[], float] = lambda: math.inf
+    gather_seconds: float = 0.0
 
 
 def serve(build: Callable[[], Work], wakeups: Wakeups, chance: Callable[[], float] = random.random) -> None:
@@ -74,6 +76,8 @@ def _passes(work: Work, wakeups: Wakeups, chance: Callable[[], float]) -> frozen
         pause = work.rhythm.pause(failures, chance())
         # after a failure what is due waits, too: it would be asked for in vain, and at once
         reasons = wakeups.wait(pause if failures else min(pause, max(work.due_in(), 0.0)))
+        if reasons == {Wakeup.WEBHOOK}:
+            reasons |= wakeups.gather(work.gather_seconds)
         log.debug("woken", reasons=sorted(reasons))
     return reasons
 

@@ -17,8 +17,12 @@ class Wakeup(StrEnum):
     TIMER = "timer"
     FOLDER = "folder"
     NOW = "now"
+    WEBHOOK = "webhook"
     RELOAD = "reload"
     STOP = "stop"
+
+
+_AT_ONCE = frozenset({Wakeup.NOW, Wakeup.RELOAD, Wakeup.STOP})
 
 
 class Wakeups:
@@ -41,6 +45,13 @@ class Wakeups:
             self._changed.wait_for(lambda: self._reasons, max(seconds, 0))
             reasons, self._reasons = frozenset(self._reasons), set()
         return reasons or frozenset({Wakeup.TIMER})
+
+    def gather(self, seconds: float) -> frozenset[Wakeup]:
+        """Let `seconds` pass for others to wake us, too; return their reasons. Who cannot wait ends it."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._reasons & _AT_ONCE, max(seconds, 0))
+            reasons, self._reasons = frozenset(self._reasons), set()
+        return reasons
 
 
 @contextmanager

@@ -22,9 +22,11 @@ DEVIATIONS = "D1, D3, D4, D5, D6, D7, D8, D9, D10, D11, D12, D13, D14, D15, D16,
 MERGE_KEYS = "conflict_policy, deviations, list_keys, profile"
 AUTHOR = '"reconciler <reconciler@localhost>"'
 APART = "must name drafts and removals apart, neither equal to nor below the other"
+ADDRESS = 'must be host:port, for example "127.0.0.1:8080" or "[::]:8080"; port 0 takes any free one'
+SECRET = "must name a secret_file beside listen: whoever is not signed is not heard"
 TOP = (
     "cache, config, drafts, fleet, functions, git, guards, limits, log, max_backoff_seconds, merge, "
-    "poll_jitter_percent, poll_seconds, state_ref, status"
+    "poll_jitter_percent, poll_seconds, state_ref, status, webhooks"
 )
 
 
@@ -65,6 +67,9 @@ def setting(settings: Settings, path: str) -> Any:
         ),
         pytest.param("drafts: {branch: '{branch}-next'}\n", "drafts.branch", "{branch}-next", id="a-draft-name"),
         pytest.param("functions: {exec: [/a/*]}\n", "functions.exec", ("/a/*",), id="programs"),
+        pytest.param(
+            "webhooks: {listen: '[::1]:8080', secret_file: s}\n", "webhooks.listen", "[::1]:8080", id="an-address"
+        ),
     ],
 )
 def test_a_file(tmp_path: Path, text: str, path: str, expected: Any) -> None:
@@ -122,6 +127,21 @@ def test_the_environment_overrides_the_file(
             id="no-group",
         ),
         pytest.param("cache: 1\n", ["1: cache: must be a text, not 1"], id="no-text"),
+        pytest.param(
+            "webhooks:\n  listen: '8080'\n  secret_file: s\n",
+            [f"2: webhooks.listen: {ADDRESS}, not '8080'"],
+            id="no-address",
+        ),
+        pytest.param(
+            "webhooks:\n  listen: ':8080'\n",
+            [f"2: webhooks.listen: {ADDRESS}, not ':8080'"],
+            id="an-address-without-a-host",
+        ),
+        pytest.param(
+            "webhooks:\n  listen: 127.0.0.1:8080\n",
+            [f"1: webhooks: {SECRET}, not {{'listen': '127.0.0.1:8080'}}"],
+            id="webhooks-without-a-secret",
+        ),
         pytest.param("poll_seconds: '1'\n", ["1: poll_seconds: must be a valid number, not '1'"], id="no-number"),
         pytest.param("poll_seconds: true\n", ["1: poll_seconds: must be a valid number, not True"], id="yes-or-no"),
         pytest.param("poll_seconds: .inf\n", ["1: poll_seconds: must be a finite number, not inf"], id="endless"),
