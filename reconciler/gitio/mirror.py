@@ -24,7 +24,7 @@ from reconciler.gitio.pace import Pace
 from reconciler.gitio.publisher import Publisher
 from reconciler.gitio.reader import ObjectReader
 from reconciler.gitio.url import GitUrl, check_allowed, parse_url
-from reconciler.gitio.verdicts import Done, PushReport, PushUnit, RefUpdate
+from reconciler.gitio.verdicts import Done, Outcome, PushReport, PushUnit, RefUpdate
 from reconciler.gitio.writer import NewCommit, NewTag, Put, compose_stream, compose_tag
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, ObjectId, TreeId
@@ -231,10 +231,24 @@ class Mirror:
 
         Expected values are also compared with the last fetch: what moved since is `Lost`. Nothing is raised for
         what the remote did; it is in the report. Names and ids must be valid and no ref may be named twice
-        (ValueError). Afterwards `refs` has what is done.
+        (ValueError). Afterwards `refs` has what is done. A unit with push options is a push of its own; a host that
+        does not take options gets it without them.
         """
         report = self._publisher.push(units, self.refs())
         return self._remembered(units, report)
+
+    def push_for_review(self, commit: CommitId, ref: str, options: Sequence[str]) -> Outcome:
+        """Ask the host to review a commit, by a push to `refs/for/<branch>` (AGit), and say what became of it.
+
+        What the host makes of it is a pull request and no ref of this name, so `refs` does not change, and nobody can
+        be Lost. Meant for hosts that know AGit; any other one might make such a ref. ValueError for another ref.
+        """
+        return self._publisher.push_for_review(commit, ref, options)
+
+    @property
+    def takes_push_options(self) -> bool:
+        """Whether the host takes push options, as far as is known: True until a push with some was refused for it."""
+        return self._publisher.takes_options
 
     def push_tags(self, tags: Mapping[str, ObjectId]) -> PushReport:
         """Make tags by name, each on its own and only where there is none; the report has them by name.

@@ -9,6 +9,7 @@ from reconciler.krm.names import tree_path_fault
 _ID = re.compile(r"[0-9a-f]{40}\Z")
 _FORBIDDEN_IN_REFS = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//")
 _LONGEST_REF = 240  # finding 19: above about 245 bytes a segment's lock file has too long a name
+_LONGEST_OPTION = 65_516  # one packet of the protocol is 65,520 bytes with its length
 
 
 def is_ref(name: str) -> bool:
@@ -35,6 +36,13 @@ def check_ref(name: str) -> str:
     if not is_ref(name):
         raise ValueError(f"{name!r} is not a usable ref name")
     return name
+
+
+def check_option(text: str) -> str:
+    """Return `text`; ValueError when it cannot be a push option: git sends one line of at most 65,516 bytes."""
+    if re.search(r"[\n\0]", text) or len(text.encode(errors="surrogateescape")) > _LONGEST_OPTION:
+        raise ValueError(f"a push option must be one line of at most {_LONGEST_OPTION} bytes, not {text[:80]!r}")
+    return text
 
 
 def check_id(text: str) -> str:

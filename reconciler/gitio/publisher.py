@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
+from functools import partial
 
 from reconciler.gitio.command import TRACKING, GitCommand, Result
 from reconciler.gitio.errors import GitError, GitFailedError, RepositoryMissingError
-from reconciler.gitio.names import check_id, check_ref
+from reconciler.gitio.names import check_id, check_option, check_ref
 from reconciler.gitio.options import GitOptions
 from reconciler.gitio.pace import Pace
 from reconciler.gitio.verdicts import (
     Attempt,
     Done,
+    Failed,
     Outcome,
     PushReport,
     PushUnit,
@@ -21,6 +23,7 @@ from reconciler.gitio.verdicts import (
     Refused,
     find_clash,
     folders_of,
+    judge_alone,
     pack,
     read_porcelain,
     settle,
@@ -28,12 +31,21 @@ from reconciler.gitio.verdicts import (
 )
 
 STAGE = "refs/out/"
+_REVIEW = "refs/for/"
 _NO_ATOMIC = "does not support --atomic"
+_NO_OPTIONS = "does not support push options"
 _EVERYTHING = f"remote.origin.fetch=+refs/*:{TRACKING}*"
 
 
 class _NoAtomicError(Exception):
     """The host cannot take several refs together."""
+
+
+class _NoOptionsError(Exception):
+    """The host does not take push options."""
+
+
+_REFUSED_OPTIONS = Refused("the host takes no push options, so it cannot be asked for a review")
 
 
 class Publisher:
@@ -56,7 +68,13 @@ class Publisher:
         self._most = options.max_refs_per_push
         self._pace = pace
         self._atomic = atomic
+        self._takes_options = True
         self._looked = False
+
+    @property
+    def takes_options(self) -> bool:
+        """Whether the host takes push options; True until it refused one."""
+        return self._takes_options
 
     def push(self, units: Sequence[PushUnit], known: Mapping[str, str]) -> PushReport:
         """Push `units`, given the remote's refs as of the last fetch, and report what became of each."""
@@ -74,11 +92,35 @@ class Publisher:
                 self._record(done)
         return PushReport({unit.name: outcomes[unit.name] for unit in units})
 
+    def push_for_review(self, commit: str, ref: str, options: Sequence[str]) -> Outcome:
+        """Push a commit to a ref below `refs/for/`, where the host makes a request for review of it and no ref.
+
+        There is nothing to lease, and nothing to look at afterwards.
+        """
+        if not check_ref(ref).startswith(_REVIEW):
+            raise ValueError(f"{ref!r} is not below {_REVIEW}")
+        unit = PushUnit(ref, (RefUpdate(ref, check_id(commit), None),), tuple(map(check_option, options)))
+        try:
+            return self._push_alone(unit) if self._takes_options else _REFUSED_OPTIONS
+        except _NoOptionsError:
+            self._takes_options = False
+        return _REFUSED_OPTIONS
+
+    def _push_alone(self, unit: PushUnit) -> Outcome:
+        self._pace.wait()
+        [update] = unit.updates
+        try:
+            with self._lock() as hold:
+                result = self._run_push([f"{update.new}:{update.ref}"], unit.options, hold)
+        except GitError as error:
+            return Failed(error)
+        return judge_alone(unit, self._read_answer(result), self._command.failure("push", result.words))
+
     def _make_room(self, units: Sequence[PushUnit]) -> tuple[dict[str, Outcome], list[PushUnit]]:
         # Git refuses `a/b` as long as `a` is there, also when the same push deletes it (finding 18)
         made = {update.ref for unit in units for update in unit.updates if update.new is not None}
         folders = {folder for ref in made for folder in folders_of(ref)}
-        room = [replace(unit, updates=tuple(_in_the_way(unit, made, folders))) for unit in units]
+        room = [replace(unit, updates=tuple(_in_the_way(unit, made, folders)), options=()) for unit in units]
         outcomes: dict[str, Outcome] = {}
         for group in pack([unit for unit in room if unit.updates], self._most):
             outcomes |= self._settle(group)
@@ -94,60 +136,70 @@ class Publisher:
         return failed, rest
 
     def _settle(self, group: Sequence[PushUnit]) -> dict[str, Outcome]:
-        try:
-            return self._settle_once(group)
-        except _NoAtomicError:
-            self._atomic = False
-        return self._settle_once(group)
+        # what the host turns out not to know is left out for good, so this comes to an end
+        while True:
+            try:
+                return self._settle_once(group)
+            except _NoAtomicError:
+                self._atomic = False
+            except _NoOptionsError:
+                self._takes_options = False
 
     def _settle_once(self, group: Sequence[PushUnit]) -> dict[str, Outcome]:
         way = settle if self._atomic else settle_in_steps
-        return way(group, self._try_push, self._look)
+        # a unit with options is alone in its group
+        options = group[0].options if self._takes_options else ()
+        return way(group, partial(self._try_push, options=options), self._look)
 
-    def _try_push(self, updates: Sequence[RefUpdate]) -> Attempt:
+    def _try_push(self, updates: Sequence[RefUpdate], options: Sequence[str]) -> Attempt:
         if not updates:
             return Attempt(accepted=True)
         self._pace.wait()
         try:
             with self._lock() as hold:
-                return self._push_if_current(updates, hold)
+                return self._push_if_current(updates, options, hold)
         except GitError as error:
             # it may have arrived all the same, so this is not the last word
             return Attempt(accepted=False, error=error)
 
-    def _push_if_current(self, updates: Sequence[RefUpdate], hold: int) -> Attempt:
+    def _push_if_current(self, updates: Sequence[RefUpdate], options: Sequence[str], hold: int) -> Attempt:
         here = self._list_refs(TRACKING, STAGE)
         stale = [u.ref for u in updates if here.get(_tracking(u.ref)) != u.expected]
         if stale:
             return Attempt(accepted=False, reasons=dict.fromkeys(stale, "stale info"))
         # what a killed process had staged would ride along
         self._unstage([ref for ref in here if ref.startswith(STAGE)], hold)
-        return self._push_staged(updates, hold)
+        return self._push_staged(updates, options, hold)
 
-    def _push_staged(self, updates: Sequence[RefUpdate], hold: int) -> Attempt:
+    def _push_staged(self, updates: Sequence[RefUpdate], options: Sequence[str], hold: int) -> Attempt:
         staged = {STAGE + u.ref.removeprefix("refs/"): u.new for u in updates if u.new is not None}
         self._update_refs((f"create {ref} {new}" for ref, new in staged.items()), hold)
         try:
-            return self._push(updates, hold)
+            return self._push(updates, options, hold)
         finally:
             self._unstage(staged, hold)
 
     def _unstage(self, refs: Iterable[str], hold: int) -> None:
         self._update_refs((f"delete {ref}" for ref in refs), hold)
 
-    def _push(self, updates: Sequence[RefUpdate], hold: int) -> Attempt:
+    def _push(self, updates: Sequence[RefUpdate], options: Sequence[str], hold: int) -> Attempt:
         atomic = ["--atomic"] if self._atomic else []
         moved = [f"{STAGE}*:refs/*"] if any(u.new is not None for u in updates) else []
         gone = [f":{u.ref}" for u in updates if u.new is None and u.expected is not None]
         if not moved and not gone:
             return Attempt(accepted=True)  # without a refspec git would push what it finds
         # never "+" or --force: they would cancel the lease, whose values are our tracking refs
-        result = self._command.run(
-            "-c", _EVERYTHING, "push", "--porcelain", *atomic, "--force-with-lease", "--no-verify", "--no-progress",
-            "--no-signed", "--recurse-submodules=no", "origin", *moved, *gone,
+        result = self._run_push([*moved, *gone], options, hold, "-c", _EVERYTHING, how=[*atomic, "--force-with-lease"])
+        return self._read_answer(result)
+
+    def _run_push(
+        self, refspecs: Sequence[str], options: Sequence[str], hold: int, *settings: str, how: Sequence[str] = ()
+    ) -> Result:
+        return self._command.run(
+            *settings, "push", "--porcelain", *how, "--no-verify", "--no-progress", "--no-signed",
+            "--recurse-submodules=no", *(f"--push-option={option}" for option in options), "origin", *refspecs,
             hold=hold, accept=(0, 1, 128, 255),
         )  # fmt: skip
-        return self._read_answer(result)
 
     def _read_answer(self, result: Result) -> Attempt:
         if result.code == 0:
@@ -155,6 +207,8 @@ class Publisher:
         reasons = read_porcelain(result.lines)
         if self._atomic and _NO_ATOMIC in result.words:
             raise _NoAtomicError
+        if self._takes_options and _NO_OPTIONS in result.words:
+            raise _NoOptionsError
         error = None if reasons else self._command.failure("push", result.words)
         # these two may be about a ref or about nothing; the look at the remote that follows knows better
         vague = isinstance(error, (RepositoryMissingError, GitFailedError))
@@ -197,6 +251,8 @@ def _check(units: Sequence[PushUnit]) -> None:
     for twice in (refs, names):
         if len(set(twice)) < len(twice):
             raise ValueError("no unit and no ref may stand in a push twice")
+    for option in (option for unit in units for option in unit.options):
+        check_option(option)
     for update in (update for unit in units for update in unit.updates):
         for object_id in (update.new, update.expected):
             if object_id is not None:

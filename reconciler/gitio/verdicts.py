@@ -20,6 +20,7 @@ _INNOCENT = (
 _STALE = ("stale info", "fetch first", "reference already exists", "incorrect old value provided")
 # a lock or a disk on the far side, where the same push may go through later
 _PASSING = ("transaction failed", "failed to update ref", "failed to lock", "unpacker error", "remote failed")
+_HAD_ALREADY = "new commit is same with old commit"
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,14 @@ class RefUpdate:
 
 @dataclass(frozen=True)
 class PushUnit:
-    """Ref updates that happen together or not at all; on a host without atomic pushes the last one goes last."""
+    """Ref updates that happen together or not at all; on a host without atomic pushes the last one goes last.
+
+    `options` are push options, words for the host that go with the push (peers.md (d): requests without a token).
+    """
 
     name: str
     updates: tuple[RefUpdate, ...]
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -118,10 +123,13 @@ def _reason(summary: str) -> str:
 
 
 def pack(units: Iterable[PushUnit], most: int) -> Iterator[list[PushUnit]]:
-    """Yield groups of whole units, sorted by name, of at most `most` refs; a larger unit goes alone."""
+    """Yield groups of whole units, sorted by name, of at most `most` refs.
+
+    A larger unit goes alone, and so does one with options: they belong to a push, not to a ref.
+    """
     group: list[PushUnit] = []
-    for unit in sorted(units, key=lambda unit: unit.name):
-        if group and sum(len(member.updates) for member in (*group, unit)) > most:
+    for unit in sorted(units, key=lambda unit: (bool(unit.options), unit.name)):
+        if group and (unit.options or sum(len(member.updates) for member in (*group, unit)) > most):
             yield group
             group = []
         group.append(unit)
@@ -179,6 +187,14 @@ def judge(unit: PushUnit, attempt: Attempt, remote: Mapping[str, str]) -> Outcom
         return Failed(attempt.error)
     named = [(update.ref, attempt.reasons[update.ref]) for update in missing if _names(attempt, update.ref)]
     return Refused(_sentence(f"{named[0][0]}: {named[0][1]}", unit, attempt)) if named else None
+
+
+def judge_alone(unit: PushUnit, attempt: Attempt, error: GitError) -> Outcome:
+    """Return what a push to a ref that the remote never lists came to; `error` is what git's own words speak of."""
+    # Gitea's answer to a commit that its pull request has already
+    if attempt.accepted or set(attempt.reasons.values()) == {_HAD_ALREADY}:
+        return Done()
+    return _last_word(unit, attempt) if attempt.reasons else Failed(error)
 
 
 def _names(attempt: Attempt, ref: str) -> bool:

@@ -187,6 +187,12 @@ def test_pack(sizes: list[int], groups: list[list[str]]) -> None:
     assert [[unit.name for unit in group] for group in pack(reversed(units), 5)] == groups
 
 
+def test_a_unit_with_options_goes_alone_and_last() -> None:
+    units = [PushUnit(name, (), options) for name, options in (("a", ("x",)), ("b", ()), ("c", ("x",)), ("d", ()))]
+
+    assert [[unit.name for unit in group] for group in pack(units, 5)] == [["b", "d"], ["a"], ["c"]]
+
+
 @pytest.mark.parametrize(
     ("ref", "new", "clash"),
     [
