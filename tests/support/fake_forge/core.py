@@ -1,0 +1,346 @@
+"""What every forge does: pull requests whose truth are the branches of a bare repository, and real merges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import RLock
+from typing import Literal
+
+from tests.support.git_env import git, make_bare, read_ref
+
+RequestState = Literal["open", "closed", "merged"]
+ReviewState = Literal["APPROVED", "CHANGES_REQUESTED", "COMMENTED", "DISMISSED"]
+TroubleKind = Literal["", "busy", "spent", "down", "forbidden"]
+
+
+class RefusalError(Exception):
+    """The forge declines; each wire has its own words for it."""
+
+
+class NoSuchRequestError(RefusalError):
+    pass
+
+
+class NoSuchBranchError(RefusalError):
+    """`which` is head or base."""
+
+    def __init__(self, which: str) -> None:
+        super().__init__(which)
+        self.which = which
+
+
+class NothingToMergeError(RefusalError):
+    pass
+
+
+class AlreadyOpenError(RefusalError):
+    def __init__(self, number: int) -> None:
+        super().__init__(str(number))
+        self.number = number
+
+
+class NotOpenError(RefusalError):
+    pass
+
+
+class DraftError(RefusalError):
+    pass
+
+
+class HeadMovedError(RefusalError):
+    pass
+
+
+class ConflictError(RefusalError):
+    pass
+
+
+class ReopenError(RefusalError):
+    """A request that was merged, or whose branch is gone, does not open again."""
+
+
+@dataclass
+class Review:
+    user: str
+    state: ReviewState
+    commit: str
+    at: int
+
+
+@dataclass
+class Status:
+    context: str
+    state: str
+    description: str
+    target_url: str | None = None
+
+
+@dataclass
+class FakeRequest:
+    """A pull request; `commit` is its head as last seen, `ground` the base's."""
+
+    number: int
+    head: str
+    base: str
+    title: str
+    body: str
+    draft: bool
+    commit: str
+    ground: str
+    created: int
+    updated: int
+    state: RequestState = "open"
+    labels: list[str] = field(default_factory=list)
+    reviews: list[Review] = field(default_factory=list)
+    auto_merge: bool = False
+    queued: bool = False
+    ended: int = 0
+    merge_commit: str = ""
+    from_fork: str = ""
+
+
+@dataclass
+class Trouble:
+    """What is the matter with the forge at present, until a moment of its clock."""
+
+    kind: TroubleKind = ""
+    until: float = 0
+    words: str = ""
+
+
+class FakeForge:
+    """A forge with repositories below a folder, one account whose token it knows, and a clock it is given.
+
+    `calls` holds every request that came in, as (method, path without query).
+    """
+
+    def __init__(
+        self, root: Path, clock: Callable[[], float], token: str = "s3cr3t-of-the-bot", user: str = "bot"
+    ) -> None:
+        self.root = root
+        self.clock = clock
+        self.token = token
+        self.user = user
+        self.url = ""
+        self.calls: list[tuple[str, str]] = []
+        self.repositories: dict[str, FakeRepository] = {}
+        self.lock = RLock()
+        self._trouble = Trouble()
+
+    def make(self, path: str) -> FakeRepository:
+        """Make an empty repository, such as `acme/fleet`."""
+        bare = make_bare(self.root / f"{path}.git")
+        self.repositories[path] = FakeRepository(self, path, bare, len(self.repositories) + 1)
+        return self.repositories[path]
+
+    @property
+    def trouble(self) -> Trouble:
+        """The trouble of now; one with a `kind` of "" is none."""
+        over = self._trouble.until and self.clock() >= self._trouble.until
+        return Trouble() if over else self._trouble
+
+    def busy_for(self, seconds: float) -> None:
+        """Refuse everything for a while, telling how long."""
+        self._trouble = Trouble("busy", self.clock() + seconds)
+
+    def spent_until(self, moment: float) -> None:
+        """Refuse everything until the quota is filled again, telling when."""
+        self._trouble = Trouble("spent", moment)
+
+    def down(self) -> None:
+        """Be out of order."""
+        self._trouble = Trouble("down")
+
+    def forbid(self, words: str) -> None:
+        """Refuse every write in these words."""
+        self._trouble = Trouble("forbidden", words=words)
+
+    def recover(self) -> None:
+        """Be well again."""
+        self._trouble = Trouble()
+
+
+class FakeRepository:
+    """A repository at a forge: a bare one, and its pull requests."""
+
+    def __init__(self, forge: FakeForge, path: str, bare: Path, number: int) -> None:
+        self.forge = forge
+        self.path = path
+        self.bare = bare
+        self.number = number
+        self.statuses: dict[str, list[Status]] = {}
+        self.labels: dict[str, int] = {}
+        self._requests: dict[int, FakeRequest] = {}
+        self._seen = ""
+
+    @property
+    def now(self) -> int:
+        return int(self.forge.clock())
+
+    def branch(self, name: str) -> str | None:
+        """Return the commit of a branch."""
+        return read_ref(self.bare, f"refs/heads/{name}")
+
+    def has_commit(self, commit: str) -> bool:
+        """Return whether a full commit id is one of this repository's."""
+        return len(commit) == 40 and git(self.bare, "cat-file", "-t", commit, check=False) == "commit"
+
+    def label(self, name: str) -> int:
+        """Make a label that the repository knows, and return its id."""
+        return self.labels.setdefault(name, len(self.labels) + 1)
+
+    def requests(self) -> list[FakeRequest]:
+        """Return all pull requests as the branches have them now, the newest first."""
+        self._follow_branches()
+        return sorted(self._requests.values(), key=lambda request: -request.number)
+
+    def request(self, number: int) -> FakeRequest:
+        """Return a pull request as the branches have it now."""
+        self._follow_branches()
+        if number not in self._requests:
+            raise NoSuchRequestError
+        return self._requests[number]
+
+    def opened(self, head: str, base: str) -> FakeRequest | None:
+        """Return the open pull request of two branches."""
+        found = (one for one in self.requests() if (one.head, one.base, one.from_fork) == (head, base, ""))
+        return next((one for one in found if one.state == "open"), None)
+
+    def open(self, head: str, base: str, title: str, body: str, draft: bool, from_fork: str = "") -> FakeRequest:
+        """Open a pull request; with `from_fork` the branch is a stranger's, who has the same commits."""
+        if self.branch(base) is None:
+            raise NoSuchBranchError("base")
+        if self.branch(head) is None:
+            raise NoSuchBranchError("head")
+        if not from_fork and (standing := self.opened(head, base)):
+            raise AlreadyOpenError(standing.number)
+        commit, ground = self._commit(head), self._commit(base)
+        if self.contains(ground, commit):
+            raise NothingToMergeError
+        number = max(self._requests, default=0) + 1
+        made = FakeRequest(number, head, base, title, body, draft, commit, ground, self.now, self.now)
+        made.from_fork = from_fork
+        self._requests[number] = made
+        return made
+
+    def touch(self, request: FakeRequest) -> None:
+        """Take note that a pull request was changed."""
+        request.updated = self.now
+
+    def close(self, request: FakeRequest) -> None:
+        """Close a pull request; closing it again says nothing."""
+        if request.state == "open":
+            self._end(request, "closed")
+
+    def reopen(self, request: FakeRequest) -> None:
+        """Open a closed pull request again."""
+        if request.state == "open":
+            return
+        if request.state == "merged" or self.branch(request.head) is None or self.opened(request.head, request.base):
+            raise ReopenError
+        request.state, request.ended = "open", 0
+        request.commit, request.ground = self._commit(request.head), self._commit(request.base)
+        self.touch(request)
+
+    def review(self, number: int, user: str, state: ReviewState) -> None:
+        """Let a person review the present head."""
+        request = self.request(number)
+        request.reviews.append(Review(user, state, request.commit, self.now))
+        self.touch(request)
+
+    def set_status(self, commit: str, status: Status) -> None:
+        """Add a status to a commit; the last of a context counts."""
+        self.statuses.setdefault(commit, []).append(status)
+
+    def status(self, commit: str, context: str) -> Status | None:
+        """Return the status of a context that counts."""
+        return next((one for one in reversed(self.statuses.get(commit, [])) if one.context == context), None)
+
+    def contains(self, commit: str, other: str) -> bool:
+        """Return whether a commit is, or descends from, another one."""
+        done = git(self.bare, "rev-list", "--max-count=1", other, f"^{commit}")
+        return not done
+
+    def merges_cleanly(self, request: FakeRequest) -> bool:
+        """Return whether a merge would have no conflict."""
+        return self._merged_tree(self._commit(request.base), request.commit) is not None
+
+    def merge(self, number: int, method: str, message: str, expected: str = "") -> str:
+        """Merge a pull request into its base branch, and return the commit that the base has then."""
+        request = self.request(number)
+        if request.state != "open":
+            raise NotOpenError
+        if request.draft:
+            raise DraftError
+        if expected and expected != request.commit:
+            raise HeadMovedError
+        base = self._commit(request.base)
+        merged = (
+            self._rebase(base, request.commit) if method == "rebase" else self._join(request, base, method, message)
+        )
+        git(self.bare, "update-ref", f"refs/heads/{request.base}", merged, base)
+        request.merge_commit = merged
+        self._end(request, "merged")
+        return merged
+
+    def _commit(self, branch: str) -> str:
+        commit = self.branch(branch)
+        assert commit is not None, f"no branch {branch}"
+        return commit
+
+    def _join(self, request: FakeRequest, base: str, method: str, message: str) -> str:
+        tree = self._merged_tree(base, request.commit)
+        if tree is None:
+            raise ConflictError
+        parents = ["-p", base] + (["-p", request.commit] if method == "merge" else [])
+        return git(self.bare, "commit-tree", tree, *parents, "-m", message)
+
+    def _merged_tree(self, one: str, other: str) -> str | None:
+        done = git(self.bare, "merge-tree", "--write-tree", "--name-only", one, other, check=False).splitlines()
+        return done[0] if len(done) == 1 else None
+
+    def _rebase(self, base: str, head: str) -> str:
+        for commit in git(self.bare, "rev-list", "--reverse", "--no-merges", head, f"^{base}").splitlines():
+            tree = self._picked_tree(base, commit)
+            if tree is None:
+                raise ConflictError
+            message = git(self.bare, "log", "-1", "--format=%B", commit)
+            base = git(self.bare, "commit-tree", tree, "-p", base, "-m", message)
+        return base
+
+    def _picked_tree(self, base: str, commit: str) -> str | None:
+        # git before 2.40 takes no merge base for merge-tree: three commits are made that have the right one
+        root = git(self.bare, "commit-tree", f"{commit}^^{{tree}}", "-m", "root")
+        ours = git(self.bare, "commit-tree", f"{base}^{{tree}}", "-p", root, "-m", "ours")
+        theirs = git(self.bare, "commit-tree", f"{commit}^{{tree}}", "-p", root, "-m", "theirs")
+        return self._merged_tree(ours, theirs)
+
+    def _follow_branches(self) -> None:
+        lines = git(self.bare, "for-each-ref", "--format=%(refname:lstrip=2) %(objectname)", "refs/heads")
+        if lines == self._seen:
+            return
+        self._seen = lines
+        branches = dict(line.split(" ") for line in lines.splitlines())
+        for request in self._requests.values():
+            if request.state == "open" and not request.from_fork:
+                self._follow(request, branches)
+
+    def _follow(self, request: FakeRequest, branches: dict[str, str]) -> None:
+        head, base = branches.get(request.head, request.commit), branches.get(request.base)
+        if base is not None and (head, base) != (request.commit, request.ground) and self.contains(base, head):
+            # a head that was put back to where the base had been is no merge
+            self._end(request, "closed" if self.contains(request.ground, head) else "merged")
+        elif base is None or request.head not in branches:
+            self._end(request, "closed")
+        elif head != request.commit:
+            # a push to the head takes it out of the queue; auto-merge stays
+            request.commit, request.queued = head, False
+            self.touch(request)
+        request.ground = base or request.ground
+
+    def _end(self, request: FakeRequest, state: RequestState) -> None:
+        request.state, request.ended = state, self.now
+        request.auto_merge = request.queued = False
+        self.touch(request)
