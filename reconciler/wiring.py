@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reconciler import __version__
 from reconciler.daemon.backoff import Backoff
@@ -61,10 +62,15 @@ from reconciler.runners.engine import EngineOptions
 from reconciler.runners.functions import AllFunctions
 from reconciler.runners.process import Bounds
 from reconciler.runners.spoiled import SpoiledCalls
-from reconciler.settings import Settings
+from reconciler.settings import Settings, SettingsError
 from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ParseMemory, read_catalog
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
+from reconciler.web.address import ListenError
+
+if TYPE_CHECKING:
+    # a server is loaded by who serves
+    from reconciler.web.webhooks import Webhooks
 
 Progress = Callable[[str, int, int], None]
 # addresses by (namespace, name), the Repositories that have one, and what is wrong with the others
@@ -167,6 +173,15 @@ def build_folder(settings: Settings, out: Path) -> Folder:
 
 def _status_files(settings: Settings) -> Callable[[FleetPlan, Mapping[str, bytes]], Mapping[str, bytes]]:
     return lambda plan, previous: status_files(plan, previous, settings.status.max_children)
+
+
+def listen(webhooks: Webhooks, settings: Settings) -> None:
+    """Have the webhooks listen where the settings say. Raises SettingsError."""
+    one = settings.webhooks
+    try:
+        webhooks.listen(one.listen, Path(one.secret_file).expanduser())
+    except ListenError as error:
+        raise SettingsError(str(error)) from error
 
 
 def git_options(settings: Settings) -> GitOptions:

@@ -16,10 +16,11 @@ from reconciler.cli.shared import (
 )
 from reconciler.daemon.passes import Passes, log_pass
 from reconciler.daemon.service import Rhythm, UnusableSettingsError, Work, serve, signals_as
-from reconciler.daemon.wakeups import Wakeups
+from reconciler.daemon.wakeups import Wakeup, Wakeups
 from reconciler.gitio.errors import GitError
 from reconciler.settings import Settings, SettingsError
-from reconciler.wiring import NoStatusPlaceError, build_parts, build_push
+from reconciler.web.webhooks import Webhooks
+from reconciler.wiring import NoStatusPlaceError, build_parts, build_push, listen
 
 
 @click.command("run")
@@ -28,31 +29,36 @@ from reconciler.wiring import NoStatusPlaceError, build_parts, build_push
 @settings_option
 @cache_option
 def command(config: str | None, fleet: str | None, settings_file: str | None, cache: str | None) -> int:
-    """Serve until TERM: poll with jitter, watch local folders; HUP reads the settings anew, USR1 reconciles now."""
+    """Serve until TERM: poll with jitter, watch local folders, hear webhooks.
+
+    HUP reads the settings anew, USR1 reconciles now.
+    """
 
     def settings() -> Settings:
         return read_settings(settings_file, config=config, fleet=fleet, cache=cache)
 
     def build() -> Work:
         try:
-            return _work(settings())
+            return _work(settings(), webhooks)
         except (SettingsError, NoStatusPlaceError, GitError) as error:
             raise UnusableSettingsError(str(error)) from error
 
-    with told_plainly():
-        # the first time round, what is wrong ends the command; later the service goes on as it was
-        _work(settings())
     wakeups = Wakeups()
-    with signals_as(wakeups) as stops:
-        serve(build, wakeups)
+    with Webhooks(lambda: wakeups.wake(Wakeup.WEBHOOK)) as webhooks:
+        with told_plainly():
+            # the first time round, what is wrong ends the command; later the service goes on as it was
+            _work(settings(), webhooks)
+        with signals_as(wakeups) as stops:
+            serve(build, wakeups)
     return 128 + stops[0]
 
 
-def _work(settings: Settings) -> Work:
+def _work(settings: Settings, webhooks: Webhooks) -> Work:
     set_up_logs(settings, service=True)
     publisher = build_push(settings)
     parts = build_parts(settings, config_of(settings))
     passes = Passes(parts.source, parts.remotes, parts.tools, publisher)
+    listen(webhooks, settings)
     rhythm = Rhythm(settings.poll_seconds, settings.poll_jitter_percent, settings.max_backoff_seconds)
 
     def run() -> bool:
@@ -60,4 +66,5 @@ def _work(settings: Settings) -> Work:
         log_pass(passes.told)
         return done
 
-    return Work(run, parts.backoff.forgive, rhythm, parts.folders, lambda: passes.due_in)
+    gather_seconds = settings.webhooks.gather_seconds
+    return Work(run, parts.backoff.forgive, rhythm, parts.folders, lambda: passes.due_in, gather_seconds)

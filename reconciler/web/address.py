@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 
 
+class ListenError(Exception):
+    """The server cannot listen; the text names the setting, its value and what is allowed."""
+
+
 def split_address(address: str) -> tuple[str, int]:
     """Return host and port of `host:port` or `[address]:port`. Raises ValueError with what is allowed."""
     found = re.fullmatch(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]+)):([0-9]{1,5})", address)

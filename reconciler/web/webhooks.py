@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from reconciler.daemon.events import log
-from reconciler.web.address import split_address
+from reconciler.web.address import ListenError, split_address
 from reconciler.web.deliveries import Deliveries
 from reconciler.web.secret_file import SecretFile, SecretFileError
 
@@ -26,10 +26,6 @@ PATH = "/hooks"
 _PIECE = 65_536
 # how long a stop waits for the server to notice
 _NOTICE_SECONDS = 0.1
-
-
-class ListenError(Exception):
-    """The server cannot listen; the text names the setting, its value and what is allowed."""
 
 
 @dataclass(frozen=True)
