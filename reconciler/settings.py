@@ -141,6 +141,12 @@ class DraftSettings(_Group):
         return value
 
 
+class ApprovalSettings(_Group):
+    """What is published without anybody's approval."""
+
+    by_annotation: bool = False
+
+
 class GuardSettings(_Group):
     """What is too much to happen without somebody's word."""
 
@@ -275,6 +281,7 @@ class Settings(_Group):
     state_ref: str = "refs/reconciler/state/{repository}"
     git: GitSettings = GitSettings()
     drafts: DraftSettings = DraftSettings()
+    approvals: ApprovalSettings = ApprovalSettings()
     guards: GuardSettings = GuardSettings()
     merge: MergeSettings = MergeSettings()
     functions: FunctionSettings = FunctionSettings()
@@ -370,7 +377,7 @@ def _value(path: tuple[str, ...], text: str) -> object:
     """Return a variable's text as the setting wants it: texts as they are, all else as YAML reads it."""
     group = _group_at(path[:-1])
     field = group.model_fields.get(path[-1]) if group else None
-    if field is None or not (field.annotation in (int, float) or get_origin(field.annotation) in (tuple, dict)):
+    if field is None or not (field.annotation in (bool, int, float) or get_origin(field.annotation) in (tuple, dict)):
         return text
     try:
         documents = parse(text).documents

@@ -25,7 +25,7 @@ APART = "must name drafts and removals apart, neither equal to nor below the oth
 ADDRESS = 'must be host:port, for example "127.0.0.1:8080" or "[::]:8080"; port 0 takes any free one'
 SECRET = "must name a secret_file beside listen: whoever is not signed is not heard"
 TOP = (
-    "cache, config, drafts, fleet, functions, git, guards, limits, log, max_backoff_seconds, merge, "
+    "approvals, cache, config, drafts, fleet, functions, git, guards, limits, log, max_backoff_seconds, merge, "
     "poll_jitter_percent, poll_seconds, state_ref, status, webhooks"
 )
 
@@ -89,6 +89,7 @@ def test_a_file(tmp_path: Path, text: str, path: str, expected: Any) -> None:
             id="ours-overrides-kpts",
         ),
         pytest.param({"RECONCILER_POLL_SECONDS": "2.5"}, "poll_seconds", 2.5, id="a-single-setting"),
+        pytest.param({"RECONCILER_APPROVALS__BY_ANNOTATION": "true"}, "approvals.by_annotation", True, id="a-switch"),
         pytest.param({"RECONCILER_GIT__TIMEOUT_SECONDS": "7"}, "git.timeout_seconds", 7, id="a-setting-of-a-group"),
         pytest.param({"RECONCILER_LIMITS__CEL__STEPS": "7"}, "limits.cel.steps", 7, id="a-group-in-a-group"),
         pytest.param({"RECONCILER_GIT__ALLOWED_URLS": "[a, b]"}, "git.allowed_urls", ("a", "b"), id="a-list"),
