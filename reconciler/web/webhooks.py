@@ -216,6 +216,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, status: HTTPStatus) -> None:
         self.close_connection = True
+        # what could not be read counts as the oldest HTTP, which knows no status
+        self.request_version = self.protocol_version
         self.send_response_only(status)
         if status is HTTPStatus.METHOD_NOT_ALLOWED:
             self.send_header("Allow", "POST")

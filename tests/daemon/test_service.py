@@ -37,10 +37,16 @@ class Scripted(Wakeups):
         super().__init__()
         self.answers = list(answers)
         self.pauses: list[float] = []
+        self.gathered: list[float] = []
+        self.late: list[set[Wakeup]] = []
 
     def wait(self, seconds: float) -> frozenset[Wakeup]:
         self.pauses.append(seconds)
         return frozenset(self.answers.pop(0))
+
+    def gather(self, seconds: float) -> frozenset[Wakeup]:
+        self.gathered.append(seconds)
+        return frozenset(self.late.pop(0) if self.late else set())
 
 
 class Passes:
@@ -102,6 +108,7 @@ def test_the_service_wakes_for_what_is_due(due_in: float, ends: bool, pause: flo
         pytest.param(Wakeup.TIMER, 1, id="the-timer-lets-remotes-rest"),
         pytest.param(Wakeup.NOW, 2, id="now-asks-them-at-once"),
         pytest.param(Wakeup.FOLDER, 2, id="a-changed-folder-too"),
+        pytest.param(Wakeup.WEBHOOK, 1, id="a-webhook-lets-them-rest"),
     ],
 )
 def test_who_wakes_the_service_by_hand_does_not_wait_for_resting_remotes(reason: Wakeup, hurried: int) -> None:
@@ -109,6 +116,27 @@ def test_who_wakes_the_service_by_hand_does_not_wait_for_resting_remotes(reason:
     serve(passes.work, Scripted({reason}, {Wakeup.STOP}), lambda: 0.5)
 
     assert passes.hurried == hurried
+
+
+@pytest.mark.parametrize(
+    ("reasons", "late", "gathered", "ran", "hurried"),
+    [
+        pytest.param({Wakeup.WEBHOOK}, {Wakeup.WEBHOOK}, [2.0], 2, 1, id="those-that-follow-end-in-the-same-pass"),
+        pytest.param({Wakeup.WEBHOOK}, set(), [2.0], 2, 1, id="none-follows"),
+        pytest.param({Wakeup.WEBHOOK}, {Wakeup.NOW}, [2.0], 2, 2, id="somebody-asks-meanwhile"),
+        pytest.param({Wakeup.WEBHOOK}, {Wakeup.STOP}, [2.0], 1, 1, id="a-stop-meanwhile"),
+        pytest.param({Wakeup.WEBHOOK, Wakeup.NOW}, set(), [], 2, 2, id="who-asks-by-hand-does-not-wait"),
+        pytest.param({Wakeup.TIMER}, set(), [], 2, 1, id="nor-does-the-timer"),
+    ],
+)
+def test_webhooks_are_gathered(
+    reasons: set[Wakeup], late: set[Wakeup], gathered: list[float], ran: int, hurried: int
+) -> None:
+    passes, wakeups = Passes(), Scripted(reasons, {Wakeup.STOP})
+    wakeups.late = [late]
+    serve(lambda: replace(passes.work(), gather_seconds=2.0), wakeups, lambda: 0.5)
+
+    assert (wakeups.gathered, passes.ran, passes.hurried) == (gathered, ran, hurried)
 
 
 def test_a_reload_builds_the_work_anew() -> None:

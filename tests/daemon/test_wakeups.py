@@ -46,6 +46,25 @@ def test_a_wake_from_another_thread_ends_the_wait() -> None:
     thread.join()
 
 
+@pytest.mark.parametrize(
+    ("seconds", "reasons"),
+    [
+        pytest.param(0.01, {Wakeup.WEBHOOK, Wakeup.FOLDER}, id="others-wait-with-us"),
+        pytest.param(0.01, set(), id="nobody-came"),
+        pytest.param(PATIENCE, {Wakeup.WEBHOOK, Wakeup.STOP}, id="a-stop-ends-it"),
+        pytest.param(PATIENCE, {Wakeup.RELOAD}, id="so-does-a-reload"),
+        pytest.param(PATIENCE, {Wakeup.NOW}, id="and-who-asks-by-hand"),
+    ],
+)
+def test_gathering_takes_its_time_unless_somebody_cannot_wait(seconds: float, reasons: set[Wakeup]) -> None:
+    wakeups = Wakeups()
+    for reason in reasons:
+        wakeups.wake(reason)
+
+    assert wakeups.gather(seconds) == reasons
+    assert wakeups.wait(0) == {Wakeup.TIMER}
+
+
 def test_a_changed_file_of_a_watched_folder_wakes(tmp_path: Path) -> None:
     wakeups = Wakeups()
     with watching([tmp_path], wakeups):

@@ -1,0 +1,98 @@
+"""Webhooks from a socket to a pass: a signed delivery makes the service look, and a taken port ends it plainly."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import signal
+import socket
+import subprocess
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.test_cli import change, run, start, wait_for
+
+SECRET = b"correct horse battery staple"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("webhooks") / "world"
+    done = run(folder.parent, "demo", str(folder))
+    assert done.returncode == 0, done.stderr
+    (folder / "secret").write_bytes(SECRET)
+    return folder
+
+
+def post(port: int, body: bytes, secret: bytes = SECRET) -> int:
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        signature = hmac.new(secret, body, hashlib.sha256).hexdigest()
+        connection.request("POST", "/hooks", body, {"X-Hub-Signature-256": f"sha256={signature}"})
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def told(service: subprocess.Popen[str], last: str) -> list[str]:
+    assert service.stderr is not None
+    events = []
+    for line in service.stderr:
+        events.append(json.loads(line)["event"])
+        if events[-1] == last:
+            return events
+    raise AssertionError(f"the service ended before {last}: {events}")
+
+
+def test_a_signed_delivery_makes_a_pass_happen(world: Path) -> None:
+    # a repository is not watched, so that nothing but the webhook can tell
+    subprocess.run(["git", "init", "--quiet", "--initial-branch=main", "config"], cwd=world, check=True)
+    commit(world)
+    settings = "poll_seconds: 3600\nwebhooks: {listen: '127.0.0.1:0', secret_file: secret, gather_seconds: 3}\n"
+    (world / "reconciler.yaml").write_text(settings)
+    remote = (world / "config").as_uri()
+    with start(world, "run", remote, "--fleet", "fleet.git", "--cache", ".cache") as service:
+        port = int(str(wait_for(service, "webhooks_open")["port"]))
+        wait_for(service, "pass_finished")
+        change(world, "regions.yaml", "auth.us-east", "login.us-east")
+        commit(world)
+        answers = [post(port, b"1", b"a guess"), post(port, b"1"), post(port, b"2"), post(port, b"1")]
+        events = told(service, "pass_finished")
+        service.send_signal(signal.SIGTERM)
+        rest = told(service, "stopped")
+        code = service.wait(60)
+
+    assert answers == [401, 202, 202, 200]
+    assert "draft_written" in events
+    assert "pass_finished" not in rest
+    assert code == 128 + signal.SIGTERM
+
+
+def commit(world: Path) -> None:
+    config = world / "config"
+    subprocess.run(["git", "add", "--all"], cwd=config, check=True)
+    who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"]
+    subprocess.run(["git", *who, "commit", "--quiet", "--message", "change"], cwd=config, check=True)
+
+
+def test_a_port_that_is_taken_ends_the_service_with_one_sentence(world: Path, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = f"127.0.0.1:{other.getsockname()[1]}"
+        (tmp_path / "s.yaml").write_text(f"webhooks: {{listen: '{taken}', secret_file: secret}}\n")
+        done = run(world, "run", "config", "--fleet", "fleet.git", "--settings", str(tmp_path / "s.yaml"))
+
+    assert done.returncode == 3
+    assert f'must be an address of this machine that is free, not "{taken}"' in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_a_secret_nothing_is_served(world: Path, tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text("webhooks: {listen: '127.0.0.1:0', secret_file: none}\n")
+
+    done = run(world, "run", "config", "--fleet", "fleet.git", "--settings", str(tmp_path / "s.yaml"))
+
+    assert done.returncode == 3
+    assert "webhooks.secret_file: none: the file of secrets must be readable" in done.stderr
