@@ -23,12 +23,17 @@ def token_from(file: Path, header: str = "Authorization", prefix: str = "Bearer 
 
     def authorize() -> Mapping[str, str]:
         token = watched.read().strip()
-        if not _TOKEN.fullmatch(token):
+        if not is_token(token):
             said = "is empty" if not token else "must hold one token: printable ASCII characters and no blanks"
             raise ForgeCredentialsError(f"the credentials file {file} {said}")
         return {header: prefix + token}
 
     return authorize
+
+
+def is_token(text: str) -> bool:
+    """Return whether a text can stand in a header as it is."""
+    return bool(_TOKEN.fullmatch(text))
 
 
 class WatchedFile:

@@ -9,7 +9,7 @@ from datetime import datetime
 from reconciler.forge.errors import ForgeAnswerError
 from reconciler.snapshot.objects import CommitId
 
-_COMMIT = re.compile(r"[0-9a-f]{40}")
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
 class Fields:
@@ -27,7 +27,7 @@ class Fields:
 
     def find(self, *path: str) -> object:
         """Return what is at a path; None for null, and where there is nothing."""
-        value = self._value
+        value: object = self._value
         for name in path:
             value = value.get(name) if isinstance(value, Mapping) else None
         return value

@@ -38,10 +38,10 @@ class _Answer:
 class Client:
     """Talks JSON with one forge, as one account.
 
-    `api` is the root of its interface, `clock` gives seconds since 1970. Reads are conditional: what was answered is
-    remembered with its ETag, within bounds. Nothing is tried again, and nothing waits. Redirects to another origin are
-    not followed, since the credentials would go along. Every call raises ForgeError, whose words hold no credentials.
-    Threads may share it.
+    `api` is the root of its interface, `clock` gives seconds since 1970; drivers read both. Reads are conditional: what
+    was answered is remembered with its ETag, within bounds. Nothing is tried again, and nothing waits. Redirects to
+    another origin are not followed, since the credentials would go along. Every call raises ForgeError, whose words
+    hold no credentials. Threads may share it.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Client:
         self._root = httpx.URL(self.api)
         self._authorize = authorize
         self._budget = budget
-        self._clock = clock
+        self.clock = clock
         self._headers: Mapping[str, str] = {"Accept": "application/json", "User-Agent": "reconciler"}
         self._http = httpx.Client(timeout=_TIMEOUT, transport=transport, cookies=_no_cookies())
         self._memory = Memory()
@@ -101,7 +101,7 @@ class Client:
 
     def busy(self, words: str) -> ForgeBusyError:
         """Take note of a limit that the forge told of in another way than HTTP's; return the error that says so."""
-        error = ForgeBusyError(words, self._clock() + 60)
+        error = ForgeBusyError(words, self.clock() + 60)
         self._budget.rest_until(error.until)
         return error
 
@@ -173,12 +173,12 @@ class Client:
         return _Answer(answer.status_code, answer.headers, content, _following(answer, asked.url))
 
     def _content(self, answer: httpx.Response, call: str) -> bytes:
-        pieces, size, started = [], 0, self._clock()
+        pieces, size, started = [], 0, self.clock()
         for piece in answer.iter_bytes():
             size += len(piece)
             if size > LARGEST_ANSWER:
                 raise ForgeAnswerError(f"{call}: the answer is larger than {LARGEST_ANSWER} bytes")
-            if self._clock() - started > _LONGEST_SECONDS:
+            if self.clock() - started > _LONGEST_SECONDS:
                 raise ForgeUnreachableError(f"{call}: the answer took more than {_LONGEST_SECONDS} seconds")
             pieces.append(piece)
         return b"".join(pieces)
@@ -189,7 +189,7 @@ class Client:
         words = in_line(_without(said(answer.content), credentials))
         if 300 <= answer.status < 400:
             words = f"a redirect that is not followed, to {_host_of(answer)}"
-        error = name_refusal(answer.status, answer.headers, words, call, self._clock())
+        error = name_refusal(answer.status, answer.headers, words, call, self.clock())
         if isinstance(error, ForgeBusyError):
             self._budget.rest_until(error.until)
         raise error
