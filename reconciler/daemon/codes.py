@@ -42,6 +42,24 @@ CODES = (
     REPOSITORY_UNREACHABLE := Code(
         "RepositoryUnreachable", Severity.ERROR, Scope.DESTINATION, "A repository cannot be read now."
     ),
+    REQUEST_REFUSED := Code(
+        "PullRequestRefused",
+        Severity.WARNING,
+        Scope.DESTINATION,
+        "A forge refused a pull request; the draft stands without it, and it is tried again later.",
+    ),
+    REQUESTS_UNREACHABLE := Code(
+        "PullRequestsUnreachable",
+        Severity.WARNING,
+        Scope.DESTINATION,
+        "The pull requests of a repository cannot be read now; drafts go on without them.",
+    ),
+    REQUESTS_WAIT := Code(
+        "PullRequestsWait",
+        Severity.INFO,
+        Scope.DESTINATION,
+        "Drafts wait for their pull requests, as many as a budget or a limit lets through.",
+    ),
     STATE_UNREADABLE := Code(
         "StateUnreadable",
         Severity.ERROR,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from reconciler.krm.conditions import Condition
+from reconciler.krm.findings import Severity
 from reconciler.krm.yaml import YamlError, parse
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.planning.codes import MERGE_CONFLICT
@@ -69,6 +70,11 @@ class DraftedPackage:
     unmet: tuple[Reason, ...] = ()
     faults: tuple[Reason, ...] = ()
     edited: bool = False
+
+    @property
+    def blocked(self) -> tuple[Reason, ...]:
+        """What keeps a newer version of it from being drafted; what stands may be published all the same."""
+        return tuple(blocked_by(self.record))
 
     @property
     def removed(self) -> bool:
@@ -190,7 +196,9 @@ def _read(
 ) -> DraftedPackage:
     status = _status(contents.blob(blob)) if blob else None
     kptfile = _kptfile(contents, head, f"{destination.path(one.package)}/{KPTFILE}")
-    faults = [*_status_faults(one, status), *_blocked(one.record)]
+    # whatever else blocks a newer version is told elsewhere; a conflict under policy `block` is the draft's own affair
+    conflicts = (reason for reason in one.blocked if reason.reason == MERGE_CONFLICT.name)
+    faults = [*_status_faults(one, status), *conflicts]
     conditions: tuple[Condition, ...] = ()
     unmet: tuple[Reason, ...] = ()
     if isinstance(kptfile, Kptfile):
@@ -243,12 +251,12 @@ def _status_faults(one: DraftedPackage, status: Mapping[str, Any] | None) -> Ite
             yield Reason("RenderFailed", f"{one.package}: Rendered is {condition.status}{why}")
 
 
-def _blocked(record: PackageRecord) -> Iterator[Reason]:
-    # what a newer version is blocked by is told by status; a conflict under policy `block` is the draft's own affair
+def blocked_by(record: PackageRecord) -> Iterator[Reason]:
+    """Yield the errors for which a package was not made anew in the last pass (design 10.26)."""
     if record.outcome.get("kind") == "blocked":
         for finding in record.outcome.get("findings", ()):
-            if finding["code"] == MERGE_CONFLICT.name:
-                yield Reason(MERGE_CONFLICT.name, finding["message"])
+            if finding["severity"] == Severity.ERROR.value:
+                yield Reason(finding["code"], finding["message"])
 
 
 def _unmet(package: str, gates: tuple[str, ...], conditions: tuple[Condition, ...]) -> Iterator[Reason]:

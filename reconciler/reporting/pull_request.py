@@ -7,7 +7,7 @@ as long as it says what we would say, nothing is written, whatever people made o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from reconciler.krm.digest import digest
@@ -32,6 +32,7 @@ VERDICT_WIDTH = 140
 _LONGEST = 50_000
 _DETAILED = 30
 _LINES = 20
+_WIDTH = 400
 _NAMED = 5
 _DIGITS = 12
 _END = "<!-- reconciler:end -->"
@@ -39,28 +40,63 @@ _BLOCK = re.compile(r"<!-- reconciler:begin ([0-9a-f]{12}) -->.*?" + re.escape(_
 
 
 @dataclass(frozen=True)
-class Twins:
-    """The other clusters whose drafts change the same: how many, and the first of them by name."""
+class RequestWords:
+    """What a pull request says: `change` is a digest of what its draft changes, `faults` are in the way of publishing.
 
-    number: int = 0
-    names: tuple[str, ...] = ()
+    `parts` are the sections of the body but for the first, `essence` what must differ for it to be written anew: that
+    other clusters were merged meanwhile, or the cluster branch moved elsewhere, is no reason.
+    """
+
+    title: str
+    change: str
+    faults: tuple[Reason, ...]
+    parts: tuple[str, ...]
+    essence: str
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is in the way of publishing."""
+        return not self.faults
+
+    @property
+    def verdict(self) -> str:
+        """What keeps the draft from being published, or that nothing does, in one line."""
+        if not self.faults:
+            return "nothing is in the way of publishing"
+        more = f" (and {len(self.faults) - 1} more)" if len(self.faults) > 1 else ""
+        first = one_line(f"{self.faults[0].reason}: {self.faults[0].message}")
+        return shorten(first, VERDICT_WIDTH - len(more)) + more
+
+    def body(self, others: Sequence[str]) -> str:
+        """Return the body with its marks; `others` are the other clusters whose drafts change the same."""
+        words = "\n\n".join([_sameness(self.change, sorted(others)), *self.parts])
+        return f"<!-- reconciler:begin {self.essence} -->\n{words}\n{_END}"
 
 
-def change_digest(sheet: Sheet) -> str:
-    """Return a digest of what a draft changes, equal on every cluster where that is the same."""
-    told = [_same(sheet, one) for one in sheet.contents]
+def request_words(sheet: Sheet, more_faults: Iterable[Reason] = ()) -> RequestWords:
+    """Return what is said of a draft, of which all contents are shown; `more_faults` are known of it besides."""
+    title, change = _title(sheet), _change_digest(sheet)
+    faults = (*sheet.draft.refusals(), *more_faults)
+    obstacles = [*_obstacles(sheet), *(f"{one.reason}: {one.message}" for one in more_faults)]
+    listed = "\n".join(["**In the way**", "", *(_item(line) for line in obstacles)]) if obstacles else ""
+    parts = tuple(filter(None, (listed, *_packages(sheet), _closing(sheet))))
+    causes = [one.causes for one in sheet.contents]
+    return RequestWords(title, change, faults, parts, _short(digest([title, change, obstacles, causes])))
+
+
+def _change_digest(sheet: Sheet) -> str:
+    told = [_same(one) for one in sheet.contents]
     return _short(digest([told, list(sheet.beside)]))
 
 
-def _same(sheet: Sheet, one: PackageSheet) -> str:
+def _same(one: PackageSheet) -> str:
     package = one.package
     gates = [[gate.reason, gate.message] for gate in (*package.unmet, *package.faults)]
     what = [package.removed, text(package.status, "task"), *one.changes.sameness, gates, package_conflicts(package)]
     return sameness(what, owner_of(package.status).rpartition("/")[2])
 
 
-def request_title(sheet: Sheet) -> str:
-    """Return the title: the cluster, and what becomes of its package or of how many."""
+def _title(sheet: Sheet) -> str:
     packages = sheet.draft.packages
     name = sheet.draft.destination.name
     if len(packages) == 1:
@@ -72,31 +108,12 @@ def request_title(sheet: Sheet) -> str:
     return shorten(one_line(f"{name}: {verb}{count(len(packages), 'package')} ({named})"), TITLE_WIDTH)
 
 
-def request_body(sheet: Sheet, title: str, twins: Twins, change: str) -> str:
-    """Return the body with its marks. Whatever people wrote stands in it as code, where it names nobody."""
-    parts = [_opening(sheet, twins, change)]
-    shown, length = 0, len(parts[0])
-    for one in sheet.contents[:_DETAILED]:
-        part = _package(sheet, one)
-        if length + len(part) > _LONGEST:
-            break
-        parts.append(part)
-        shown, length = shown + 1, length + len(part)
-    if left := len(sheet.contents) - shown:
-        parts.append(f"And {count(left, 'more package')}; `reconciler show` lists them all.")
-    parts.append(_closing(sheet))
-    words = "\n\n".join(filter(None, parts))
-    return f"<!-- reconciler:begin {_short(digest([title, words]))} -->\n{words}\n{_END}"
-
-
-def _opening(sheet: Sheet, twins: Twins, change: str) -> str:
-    lines = [f"- {code(one_line(line))}" for line in _obstacles(sheet)]
-    obstacles = "\n".join(["**In the way**", "", *lines]) if lines else ""
-    same = ""
-    if twins.number:
-        more = f" and {twins.number - len(twins.names)} more" if twins.number > len(twins.names) else ""
-        same = f"Same change as {count(twins.number, 'other')} (change `{change}`): {', '.join(twins.names)}{more}."
-    return "\n\n".join(filter(None, (obstacles, same or f"Change `{change}`.")))
+def _sameness(change: str, others: Sequence[str]) -> str:
+    if not others:
+        return f"Change `{change}`."
+    more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+    named = ", ".join(code(one_line(name)) for name in others[:_NAMED])
+    return f"Same change as {count(len(others), 'other')}, `{change}`: {named}{more}."
 
 
 def _obstacles(sheet: Sheet) -> Iterator[str]:
@@ -107,11 +124,28 @@ def _obstacles(sheet: Sheet) -> Iterator[str]:
     yield from draft_lines(sheet)
 
 
+def _packages(sheet: Sheet) -> Iterator[str]:
+    shown, length = 0, 0
+    for one in sheet.contents[:_DETAILED]:
+        part = _package(sheet, one)
+        length += len(part)
+        if length > _LONGEST:
+            break
+        shown += 1
+        yield part
+    if left := len(sheet.contents) - shown:
+        yield f"And {count(left, 'more package')}; `reconciler show` lists them all."
+
+
 def _package(sheet: Sheet, one: PackageSheet) -> str:
     told = [*one.changes.summary_lines(_LINES), *one.changes.file_lines(_LINES), *(f"why: {why}" for why in one.causes)]
-    lines = [f"- {code(one_line(line))}" for line in told]
-    lines += [f"- reproduce: {code(one_line(line))}" for line in reproduce_lines(sheet, one)]
-    return "\n".join([f"### {code(one_line(package_title(one.package)))}", "", *lines])
+    told += [f"reproduce: {line}" for line in reproduce_lines(sheet, one)]
+    return "\n".join([f"### {code(one_line(package_title(one.package)))}", "", *map(_item, told)])
+
+
+def _item(line: str) -> str:
+    # whatever people wrote stands as code, where it names nobody, and must not end our part of the body
+    return f"- {code(shorten(one_line(line), _WIDTH).replace('<!--', '<! --'))}"
 
 
 def _closing(sheet: Sheet) -> str:
@@ -137,21 +171,6 @@ def body_with(standing: str, body: str) -> str | None:
     if found is None or new is None or found.group(1) == new.group(1):
         return None
     return standing[: found.start()] + new.group() + standing[found.end() :]
-
-
-def twins_of(names: Sequence[str]) -> Twins:
-    """Return the other clusters of a change, by name."""
-    known = sorted(names)
-    return Twins(len(known), tuple(one_line(name) for name in known[:_NAMED]))
-
-
-def verdict_words(reasons: Sequence[Reason]) -> str:
-    """Return in one line what keeps a draft from being published, or that nothing does."""
-    if not reasons:
-        return "nothing is in the way of publishing"
-    more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
-    first = one_line(f"{reasons[0].reason}: {reasons[0].message}")
-    return shorten(first, VERDICT_WIDTH - len(more)) + more
 
 
 def _short(name: str) -> str:

@@ -1,0 +1,144 @@
+"""Pull requests as a pass finds them: which are open, what people closed, and what must not be moved (git.md 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from reconciler.daemon.backoff import Backoff
+from reconciler.daemon.events import log
+from reconciler.forge.errors import ForgeError
+from reconciler.forge.port import Forge
+from reconciler.forge.request import PullRequest
+from reconciler.krm.digest import digest
+from reconciler.planning.destination import Destination
+from reconciler.planning.state import DestinationState
+from reconciler.snapshot.objects import CommitId
+
+# repositories that are read at once
+_AT_ONCE = 4
+_TITLES_DO_NOT_MATTER = ("title", "body", "url")
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the pull requests of one destination say: commits that are held as they are, drafts that were closed."""
+
+    held: Mapping[str, CommitId] = field(default_factory=dict)
+    closed: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Forges:
+    """The forges by the URL of a repository; None where nobody asks for pull requests."""
+
+    of: Callable[[str], Forge | None]
+
+    def among(self, urls: Iterable[str]) -> dict[str, Forge]:
+        """Return those of these repositories that have one."""
+        return {url: forge for url in sorted(set(urls)) if (forge := self.of(url))}
+
+
+class RequestBoard:
+    """The open pull requests of every repository, as they were last read; `backoff` is asked for whole repositories."""
+
+    def __init__(self, forges: Forges, backoff: Backoff) -> None:
+        self._forges = forges
+        self._backoff = backoff
+        self._open: dict[str, dict[int, PullRequest]] = {}
+        self._ended: dict[tuple[str, int], PullRequest] = {}
+        self.failures: dict[str, ForgeError] = {}
+
+    def look(self, urls: Iterable[str]) -> None:
+        """Read the open pull requests of these repositories; what fails stands in `failures`, and is not known."""
+        due = {url: one for url, one in self._forges.among(urls).items() if not self._backoff.rests(url)}
+        if not due:
+            return
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            for url, found in zip(due, pool.map(_listed, due.values()), strict=True):
+                self._take_note(url, found)
+
+    def _take_note(self, url: str, found: Sequence[PullRequest] | ForgeError) -> None:
+        if isinstance(found, ForgeError):
+            self.failed(url, found)
+            return
+        self.failures.pop(url, None)
+        self._backoff.worked(url)
+        self._open[url] = {one.number: one for one in found}
+
+    def failed(self, url: str, error: ForgeError) -> None:
+        """Take note that the forge could not be asked: what is open there is not known until it is read again."""
+        self.failures[url] = error
+        self._open.pop(url, None)
+        self._backoff.failed(url)
+
+    def forge(self, url: str) -> Forge | None:
+        """Return the forge of a repository whose pull requests are known."""
+        return self._forges.of(url) if url in self._open else None
+
+    def asked(self, url: str) -> bool:
+        """Return whether pull requests are asked for in a repository."""
+        return self._forges.of(url) is not None
+
+    def open(self, url: str) -> Mapping[int, PullRequest]:
+        """Return the open pull requests of a repository by number."""
+        return self._open.get(url, {})
+
+    def put(self, url: str, request: PullRequest) -> None:
+        """Take note of what a call of ours made of a pull request."""
+        known = self._open.setdefault(url, {})
+        if request.state == "open":
+            known[request.number] = request
+        else:
+            known.pop(request.number, None)
+            self._ended[url, request.number] = request
+
+    def digest(self) -> str:
+        """Return a digest of what a pass goes by: equal digests ask for no other pass. Words do not matter to it."""
+        known = {url: [_told(one) for _, one in sorted(found.items())] for url, found in self._open.items()}
+        return digest([known, {url: error.message for url, error in self.failures.items()}])
+
+    def said(self, destination: Destination, state: DestinationState, drafts: Mapping[str, CommitId]) -> Said:
+        """Return what the requests of a destination's drafts say; `drafts` are their heads.
+
+        What cannot be read says nothing: a forge that is down neither declines nor approves.
+        """
+        if destination.url not in self._open:
+            return Said()
+        found = {name: self.request(destination.url, one) for name, one in _numbers(state).items() if name in drafts}
+        held = {name: one.commit for name, one in found.items() if one and one.state == "open" and one.hold}
+        closed = {name for name, one in found.items() if one and one.state == "closed" and one.commit == drafts[name]}
+        return Said(held, frozenset(closed))
+
+    def request(self, url: str, number: int) -> PullRequest | None:
+        """Return a pull request of a repository that was read, whatever became of it; None when it cannot be told."""
+        known = self._open.get(url, {})
+        if number in known:
+            # whoever opened it again thought better of it
+            self._ended.pop((url, number), None)
+            return known[number]
+        forge = self._forges.of(url)
+        if forge and (url, number) not in self._ended:
+            try:
+                self._ended[url, number] = forge.request(number)
+            except ForgeError as error:
+                log.warning("request_unread", url=url, number=number, why=error.message)
+                return None
+        return self._ended.get((url, number))
+
+
+def _listed(forge: Forge) -> Sequence[PullRequest] | ForgeError:
+    try:
+        return forge.open_requests()
+    except ForgeError as error:
+        return error
+
+
+def _told(request: PullRequest) -> dict[str, object]:
+    return {name: value for name, value in vars(request).items() if name not in _TITLES_DO_NOT_MATTER}
+
+
+def _numbers(state: DestinationState) -> dict[str, int]:
+    known = ((name, draft.request) for name, draft in state.drafts.items())
+    return {name: request.number for name, request in known if request and request.number}

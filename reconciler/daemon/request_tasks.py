@@ -1,0 +1,94 @@
+"""What there is to do about pull requests: one for each draft branch, in words where something has moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from reconciler.daemon.open_drafts import DraftReader
+from reconciler.daemon.publish import HEADS, proposed_ref
+from reconciler.daemon.remotes import Remotes
+from reconciler.daemon.states import read_state
+from reconciler.krm.digest import digest
+from reconciler.planning.destination import Destination
+from reconciler.planning.open_drafts import OpenDraft, blocked_by
+from reconciler.planning.state import DestinationState, OpenRequest
+from reconciler.reporting.pull_request import RequestWords, request_words
+from reconciler.snapshot.objects import CommitId
+
+# requests that are put into words in one pass while they wait to be opened
+_MOST_WAITING = 200
+
+
+@dataclass(frozen=True)
+class RequestTask:
+    """One draft branch that is to have a request. `read` tells whether what its words are made from has moved.
+
+    `since` is the date of its head: what waits longest comes first.
+    """
+
+    destination: Destination
+    branch: str
+    head: CommitId
+    known: OpenRequest
+    read: str
+    since: int
+    proposed: bool
+    words: RequestWords | None = None
+
+    @property
+    def change(self) -> str:
+        """The digest of what the draft changes; "" while nobody has looked."""
+        return self.words.change if self.words else self.known.change
+
+
+def request_tasks(destination: Destination, remotes: Remotes, state_ref: str) -> Iterator[RequestTask]:
+    """Yield a task for each draft branch of a destination that stands."""
+    remote = remotes.get(destination.url)
+    state = read_state(destination, remote, state_ref) if remote else None
+    if remote is None or not isinstance(state, DestinationState):
+        return
+    refs = remote.refs
+    published = refs.get(HEADS + destination.branch)
+    for branch, draft in sorted(state.drafts.items()):
+        head = refs.get(HEADS + branch)
+        if head is None or published is None:
+            continue
+        read = digest([head, published, _blocked(state, branch)])
+        proposed = refs.get(proposed_ref(branch)) == head
+        since = remote.commit(head).seconds
+        yield RequestTask(destination, branch, head, draft.request or OpenRequest(), read, since, proposed)
+
+
+def worded(tasks: Iterable[RequestTask], reader: DraftReader, *, check: bool) -> Iterator[RequestTask]:
+    """Yield the tasks, those that have something to say in words: the ones that wait longest first."""
+    room = _MOST_WAITING
+    benches: dict[Destination, Mapping[str, OpenDraft]] = {}
+    for task in sorted(tasks, key=lambda one: (one.since, one.destination.key, one.branch)):
+        waits = not task.known.number and task.read == task.known.read
+        if not _needs_words(task, check=check) or (waits and room <= 0):
+            yield task
+            continue
+        room -= waits
+        if task.destination not in benches:
+            bench = reader.look(task.destination)
+            benches[task.destination] = {one.branch: one for one in bench.drafts}
+        draft = benches[task.destination].get(task.branch)
+        yield replace(task, words=_words(draft, reader)) if draft else task
+
+
+def _needs_words(task: RequestTask, *, check: bool) -> bool:
+    untold = check and not task.known.told
+    return task.read != task.known.read or not task.known.number or untold
+
+
+def _words(draft: OpenDraft, reader: DraftReader) -> RequestWords:
+    sheet = reader.sheet(draft, whole=True)
+    known = {(one.reason, one.message) for one in draft.refusals()}
+    blocked = (reason for one in draft.packages for reason in one.blocked)
+    return request_words(sheet, [one for one in blocked if (one.reason, one.message) not in known])
+
+
+def _blocked(state: DestinationState, branch: str) -> list[list[str]]:
+    offered = (record for _, record in sorted(state.packages.items()) if record.put and record.draft == branch)
+    return [[one.reason, one.message] for record in offered for one in blocked_by(record)]

@@ -1,0 +1,315 @@
+"""Pull requests brought up to date, after everything else of a pass is in (git.md 4.10).
+
+What stands at the forge is looked at, never remembered as done: a request that a killed pass opened is found again by
+its branches. State knows a request's number, so that one which people closed is told from one that never was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from math import ceil
+
+from reconciler.daemon.backoff import Backoff
+from reconciler.daemon.codes import REQUEST_REFUSED, REQUESTS_UNREACHABLE, REQUESTS_WAIT
+from reconciler.daemon.events import log
+from reconciler.daemon.open_drafts import DraftReader
+from reconciler.daemon.publish import HEADS, state_commit
+from reconciler.daemon.remotes import Remote, Remotes
+from reconciler.daemon.request_board import RequestBoard
+from reconciler.daemon.request_tasks import RequestTask, request_tasks, worded
+from reconciler.daemon.states import read_state
+from reconciler.forge.errors import ForgeBusyError, ForgeError, ForgeMissingError, ForgeRefusedError
+from reconciler.forge.port import Forge
+from reconciler.forge.request import NewRequest, PullRequest, Verdict
+from reconciler.gitio.errors import GitError
+from reconciler.gitio.verdicts import PushUnit, RefUpdate
+from reconciler.krm.digest import digest
+from reconciler.krm.findings import Finding
+from reconciler.planning.destination import Destination
+from reconciler.planning.state import DestinationState, OpenRequest
+from reconciler.reporting.pull_request import RequestWords, body_with, is_ours
+
+# repositories that are written to at once
+_AT_ONCE = 4
+
+
+@dataclass(frozen=True)
+class RequestOptions:
+    """How requests are opened: as drafts or ready, with which labels, how many may be open at once in a repository.
+
+    `check`: the verdict is set as a check of the commit. With `most_open` 0 there is no limit.
+    """
+
+    draft: bool = True
+    labels: tuple[str, ...] = ()
+    most_open: int = 0
+    check: bool = True
+
+
+@dataclass(frozen=True)
+class Requested:
+    """What became of the pull requests of a pass. `due`: when another pass gets on with them, though nothing moves."""
+
+    findings: tuple[Finding, ...] = ()
+    due: int | None = None
+
+
+@dataclass
+class _Result:
+    """What became of one task: what is known of its request now, and what kept it from being more."""
+
+    task: RequestTask
+    known: OpenRequest
+    trouble: str = ""
+    waits: bool = False
+
+
+@dataclass
+class _Round:
+    """What became of one repository's tasks. `until` is when a budget lets it go on; `error` is the forge's own."""
+
+    results: list[_Result] = field(default_factory=list)
+    until: float | None = None
+    error: ForgeError | None = None
+
+
+class Requests:
+    """Keeps one pull request for each draft branch; what a forge refused rests, each on its own."""
+
+    def __init__(self, board: RequestBoard, options: RequestOptions, backoff: Backoff) -> None:
+        self.board = board
+        self._options = options
+        self._backoff = backoff
+        self._refused: dict[str, str] = {}
+
+    def bring(
+        self, destinations: Iterable[Destination], remotes: Remotes, reader: DraftReader, state_ref: str, retry: int
+    ) -> Requested:
+        """Open, update and close the requests of these destinations, and note in their states which they are.
+
+        `retry` is when to ask a forge again that could not be asked. Nothing is raised for what a forge does.
+        """
+        near = [one for one in destinations if self.board.asked(one.url)]
+        if not near:
+            return Requested()
+        open_drafts = [task for one in near for task in request_tasks(one, remotes, state_ref)]
+        tasks = list(worded(open_drafts, reader, check=self._options.check))
+        rounds = self._act(near, tasks, remotes)
+        results = [result for one in rounds.values() for result in one.results]
+        _note(results, remotes, state_ref)
+        return self._requested(near, rounds, retry)
+
+    # doing it
+
+    def _act(self, near: Sequence[Destination], tasks: Sequence[RequestTask], remotes: Remotes) -> Mapping[str, _Round]:
+        twins: dict[str, list[str]] = {}
+        for task in tasks:
+            twins.setdefault(task.change, []).append(task.destination.name)
+        forges = {url: forge for url in sorted({one.url for one in near}) if (forge := self.board.forge(url))}
+        groups = [(url, forge, [one for one in tasks if one.destination.url == url]) for url, forge in forges.items()]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            done = list(pool.map(lambda group: self._act_at(group[0], group[1], group[2], twins, remotes), groups))
+        return {url: one for (url, _, _), one in zip(groups, done, strict=True)}
+
+    def _act_at(
+        self, url: str, forge: Forge, tasks: Sequence[RequestTask], twins: Mapping[str, Sequence[str]], remotes: Remotes
+    ) -> _Round:
+        told = _Round()
+        try:
+            self._close_leftovers(url, forge, tasks, remotes)
+        except ForgeError as error:
+            _stop(told, error)
+        for task in tasks:
+            result = _Result(task, task.known)
+            told.results.append(result)
+            if told.error or told.until:
+                result.waits = not task.known.number
+                continue
+            try:
+                self._settle(url, forge, result, [one for one in twins[task.change] if one != task.destination.name])
+            except (ForgeRefusedError, ForgeMissingError) as error:
+                self._take_note(result, error)
+            except ForgeError as error:
+                result.waits = not result.known.number
+                _stop(told, error)
+        if told.error:
+            self.board.failed(url, told.error)
+        return told
+
+    def _close_leftovers(self, url: str, forge: Forge, tasks: Sequence[RequestTask], remotes: Remotes) -> None:
+        """Close requests of ours whose branch is gone: not every forge does so by itself."""
+        remote = remotes.get(url)
+        drafts = {task.branch for task in tasks}
+        for one in list(self.board.open(url).values()):
+            if remote and is_ours(one.body) and one.head not in drafts and HEADS + one.head not in remote.refs:
+                forge.close(one)
+                self.board.put(url, replace(one, state="closed"))
+                log.info("request_closed", request=one.url, branch=one.head)
+
+    def _settle(self, url: str, forge: Forge, result: _Result, others: Sequence[str]) -> None:
+        task = result.task
+        key = f"{url} {task.branch} {task.read}"
+        if self._backoff.rests(key):
+            result.trouble = self._refused.get(key, "")
+            return
+        request = self._standing(url, result)
+        if request is None and (result.known.number or task.words is None):
+            return
+        if request is None:
+            request = self._opened(url, forge, result, others)
+            if request is None:
+                return
+        elif task.words and task.read != task.known.read:
+            request = self._reworded(url, forge, request, task.words, others)
+        self._mark(url, forge, request, result)
+        self._report(forge, result)
+        result.known = replace(result.known, read=task.read, change=task.change)
+        self._backoff.worked(key)
+
+    def _standing(self, url: str, result: _Result) -> PullRequest | None:
+        """Return the open request of a draft; one that ended at this very head is left for the next pass to judge."""
+        task, number = result.task, result.known.number
+        request = self.board.request(url, number) if number else None
+        if request is None and not number:
+            mine = (one for one in self.board.open(url).values() if one.head == task.branch)
+            request = next((one for one in mine if one.base == task.destination.branch), None)
+        if request is None:
+            return None
+        if request.state == "open":
+            result.known = replace(result.known, number=request.number)
+            return request
+        if request.commit != task.head:
+            # people went on after it had ended: a request of its own
+            result.known = OpenRequest(change=result.known.change)
+        return None
+
+    def _opened(self, url: str, forge: Forge, result: _Result, others: Sequence[str]) -> PullRequest | None:
+        task, words = result.task, result.task.words
+        assert words is not None
+        most = self._options.most_open
+        if most and sum(is_ours(one.body) for one in self.board.open(url).values()) >= most:
+            result.waits = True
+            return None
+        new = NewRequest(
+            task.branch, task.destination.branch, words.title, words.body(others), self._options.draft,
+            self._options.labels,
+        )  # fmt: skip
+        try:
+            request = forge.create(new)
+        except ForgeRefusedError:
+            # another writer may have been first, or a call of ours whose answer was lost
+            found = forge.find(task.branch, task.destination.branch)
+            if found is None or found.state != "open":
+                raise
+            request = found
+        self.board.put(url, request)
+        result.known = replace(result.known, number=request.number)
+        log.info("request_opened", destination=task.destination.name, branch=task.branch, request=request.url)
+        return request
+
+    def _reworded(
+        self, url: str, forge: Forge, request: PullRequest, words: RequestWords, others: Sequence[str]
+    ) -> PullRequest:
+        body = body_with(request.body, words.body(others))
+        if body is None:
+            return request
+        forge.update(request, words.title, body)
+        request = replace(request, title=words.title, body=body)
+        self.board.put(url, request)
+        log.info("request_updated", branch=request.head, request=request.url)
+        return request
+
+    def _mark(self, url: str, forge: Forge, request: PullRequest, result: _Result) -> None:
+        """Mark a proposed draft ready for review; take back only what was our own mark."""
+        if not self._options.draft:
+            return
+        proposed, readied = result.task.proposed, result.known.readied
+        if (proposed and request.draft) or (not proposed and readied and not request.draft):
+            forge.set_draft(request, not proposed)
+            self.board.put(url, replace(request, draft=not proposed))
+            result.known = replace(result.known, readied=proposed)
+        elif readied and not proposed:
+            result.known = replace(result.known, readied=False)
+
+    def _report(self, forge: Forge, result: _Result) -> None:
+        task, words = result.task, result.task.words
+        if not self._options.check or words is None:
+            return
+        told = digest([task.head, words.passed, words.verdict])
+        if told != result.known.told:
+            forge.report(task.head, Verdict(words.passed, words.verdict))
+            result.known = replace(result.known, told=told)
+
+    def _take_note(self, result: _Result, error: ForgeError) -> None:
+        task = result.task
+        key = f"{task.destination.url} {task.branch} {task.read}"
+        self._refused[key] = result.trouble = error.message
+        self._backoff.failed(key)
+
+    # what is told of it
+
+    def _requested(self, near: Sequence[Destination], rounds: Mapping[str, _Round], retry: int) -> Requested:
+        findings = [*self._unreachable(near)]
+        results = [result for one in rounds.values() for result in one.results]
+        for result in results:
+            if result.trouble:
+                one = result.task.destination
+                message = f"Repository {one.name}: the forge refused a pull request of {result.task.branch}"
+                findings.append(REQUEST_REFUSED.finding(f"{message}: {result.trouble}", one.where))
+        waiting = sum(result.waits for result in results)
+        if waiting:
+            findings.append(REQUESTS_WAIT.finding(f"{waiting} drafts wait for their pull request"))
+        moments = [ceil(one.until) for one in rounds.values() if one.until is not None]
+        if self.board.failures or any(result.trouble for result in results):
+            moments.append(retry)
+        return Requested(tuple(findings), min(moments, default=None))
+
+    def _unreachable(self, near: Sequence[Destination]) -> Iterator[Finding]:
+        for url, error in sorted(self.board.failures.items()):
+            one = next((destination for destination in near if destination.url == url), None)
+            if one and not isinstance(error, ForgeBusyError):
+                message = f"Repository {one.name}: pull requests cannot be read: {error.message}"
+                yield REQUESTS_UNREACHABLE.finding(message, one.where)
+
+
+def _stop(told: _Round, error: ForgeError) -> None:
+    if isinstance(error, ForgeBusyError):
+        told.until = error.until
+    else:
+        told.error = error
+
+
+def _note(results: Iterable[_Result], remotes: Remotes, state_ref: str) -> None:
+    """Write and push the states that know their requests now; one that moved meanwhile is noted in the next pass."""
+    by_url: dict[str, dict[Destination, dict[str, OpenRequest]]] = {}
+    for result in results:
+        if result.known != result.task.known:
+            one = result.task.destination
+            by_url.setdefault(one.url, {}).setdefault(one, {})[result.task.branch] = result.known
+    for url, noted in sorted(by_url.items()):
+        remote = remotes.get(url)
+        try:
+            if remote:
+                _push_states(remote, noted, state_ref)
+        except GitError as error:
+            log.warning("requests_not_noted", url=url, why=error.message)
+
+
+def _push_states(remote: Remote, noted: Mapping[Destination, Mapping[str, OpenRequest]], state_ref: str) -> None:
+    states = [(one, _with(read_state(one, remote, state_ref), requests)) for one, requests in noted.items()]
+    known = [(one, state) for one, state in states if state]
+    commits = remote.mirror.write([state_commit(one, state) for one, state in known])
+    units = []
+    for (one, _), commit in zip(known, commits, strict=True):
+        ref = state_ref.format(repository=one.name)
+        units.append(PushUnit(one.name, (RefUpdate(ref, commit, remote.refs.get(ref)),)))
+    remote.mirror.push(units)
+
+
+def _with(state: DestinationState | Finding | None, requests: Mapping[str, OpenRequest]) -> DestinationState | None:
+    if not isinstance(state, DestinationState):
+        return None
+    drafts = {name: replace(draft, request=requests.get(name, draft.request)) for name, draft in state.drafts.items()}
+    return replace(state, drafts=drafts)
