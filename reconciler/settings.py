@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
@@ -240,6 +240,77 @@ class LimitSettings(_Group):
     cel: CelLimits = CelLimits()
 
 
+class ForgeHost(_Group):
+    """Where a forge is: which repositories are on it, what it is, and how we show who we are.
+
+    `url` is what the addresses of its repositories start with, however Git reaches them.
+    """
+
+    url: str
+    kind: Literal["github", "gitlab", "gitea", "gitlab-push-options", "agit"]
+    api: str = ""
+    token_file: str = ""
+    app_id: str = ""
+    app_key_file: str = ""
+    app_installation: Annotated[int, Field(ge=0)] = 0
+
+    @field_validator("url")
+    @classmethod
+    def _place(cls, value: str) -> str:
+        if not re.fullmatch(r"(https?://|file://|ssh://|/)[^\s@]+", value):
+            raise ValueError("must be an address without credentials, for example https://github.com/acme")
+        return value
+
+    @field_validator("api")
+    @classmethod
+    def _https(cls, value: str) -> str:
+        # a token must not go over a network in the clear; a forge on this machine has none to cross
+        if value and not re.fullmatch(
+            r"https://[^\s@?#]+|http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?[^\s@?#]*", value
+        ):
+            raise ValueError("must be an https address without credentials, for example https://git.example.com/api/v1")
+        return value
+
+    @model_validator(mode="after")
+    def _credentials(self) -> ForgeHost:
+        app = (self.app_id, self.app_key_file)
+        if self.kind in ("gitlab-push-options", "agit"):
+            if self.token_file or self.api or any(app):
+                raise ValueError(f"must name neither api nor credentials: {self.kind} goes by what Git pushes")
+            return self
+        if any(app) and (self.kind != "github" or not all(app) or self.token_file):
+            raise ValueError("must name app_id with app_key_file, on GitHub alone, and without a token_file")
+        if not self.token_file and not any(app):
+            raise ValueError("must name a token_file, or on GitHub an app_id with an app_key_file")
+        if not self.api and not self.url.startswith("https://"):
+            raise ValueError("must name the api, where url does not start with https://")
+        return self
+
+
+class ForgeSettings(_Group):
+    """Pull requests: at which forges, and how many."""
+
+    hosts: tuple[ForgeHost, ...] = ()
+    draft: bool = True
+    labels: tuple[str, ...] = ()
+    check: bool = True
+    max_open: Annotated[int, Field(ge=0)] = 0
+    new_per_hour: Annotated[int, Field(ge=0)] = 200
+    writes_per_minute: Annotated[int, Field(ge=0)] = 60
+
+    @field_validator("hosts", "labels", mode="before")
+    @classmethod
+    def _list_to_tuple(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @field_validator("labels")
+    @classmethod
+    def _plain(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if any(not label.strip() or "," in label or not label.isprintable() for label in value):
+            raise ValueError("must be names of labels, without commas")
+        return value
+
+
 class WebhookSettings(_Group):
     """Where hosts may tell us that something moved, and what they sign with."""
 
@@ -286,6 +357,7 @@ class Settings(_Group):
     merge: MergeSettings = MergeSettings()
     functions: FunctionSettings = FunctionSettings()
     limits: LimitSettings = LimitSettings()
+    forge: ForgeSettings = ForgeSettings()
     webhooks: WebhookSettings = WebhookSettings()
     log: LogSettings = LogSettings()
 
@@ -389,10 +461,15 @@ def _value(path: tuple[str, ...], text: str) -> object:
 def _group_at(path: Iterable[Any]) -> type[BaseModel] | None:
     model: type[BaseModel] = Settings
     for name in path:
+        if isinstance(name, int):
+            # a list of groups stands for each of them
+            continue
         field = model.model_fields.get(name)
-        if field is None or not (isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)):
+        kind = field.annotation if field else None
+        kind = get_args(kind)[0] if get_origin(kind) is tuple else kind
+        if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
             return None
-        model = field.annotation
+        model = kind
     return model
 
 

@@ -146,6 +146,19 @@ def folder_of(url: GitUrl) -> str:
     return head + posixpath.dirname(path.rstrip("/"))
 
 
+def place_of(url: GitUrl) -> tuple[str, str]:
+    """Return a repository's host, "" for a local one, and its path there, however Git reaches it.
+
+    The path has no slash at its ends, and no `.git`; hosts are compared without user and port.
+    """
+    if url.local:
+        return "", url.text.strip("/").removesuffix(".git")
+    head, path = _split_host(url.text)
+    host = head.rpartition("://")[2].rpartition("@")[2]
+    name = host.partition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
+    return name.lower(), path.strip("/").removesuffix(".git")
+
+
 def check_allowed(url: GitUrl, allowed: tuple[str, ...]) -> None:
     """Raise UrlRefusedError unless a pattern matches; without patterns everything but plain http is allowed.
 

@@ -25,7 +25,7 @@ APART = "must name drafts and removals apart, neither equal to nor below the oth
 ADDRESS = 'must be host:port, for example "127.0.0.1:8080" or "[::]:8080"; port 0 takes any free one'
 SECRET = "must name a secret_file beside listen: whoever is not signed is not heard"
 TOP = (
-    "approvals, cache, config, drafts, fleet, functions, git, guards, limits, log, max_backoff_seconds, merge, "
+    "approvals, cache, config, drafts, fleet, forge, functions, git, guards, limits, log, max_backoff_seconds, merge, "
     "poll_jitter_percent, poll_seconds, state_ref, status, webhooks"
 )
 
@@ -142,6 +142,43 @@ def test_the_environment_overrides_the_file(
             "webhooks:\n  listen: 127.0.0.1:8080\n",
             [f"1: webhooks: {SECRET}, not {{'listen': '127.0.0.1:8080'}}"],
             id="webhooks-without-a-secret",
+        ),
+        pytest.param(
+            "forge:\n  hosts:\n    - {url: https://github.com, kind: github, tokenfile: x}\n",
+            [
+                "3: forge.hosts.0.tokenfile: unknown setting; allowed here: api, app_id, app_installation, app_key_file, "
+                "kind, token_file, url"
+            ],
+            id="unknown-in-an-item",
+        ),
+        pytest.param(
+            "forge:\n  hosts:\n    - url: https://me:secret@github.com\n      kind: github\n      token_file: x\n",
+            [
+                "3: forge.hosts.0.url: must be an address without credentials, for example https://github.com/acme, "
+                "not 'https://me:secret@github.com'"
+            ],
+            id="credentials-in-an-address",
+        ),
+        pytest.param(
+            "forge: {hosts: [{url: https://github.com, kind: github}]}\n",
+            [
+                "1: forge.hosts.0: must name a token_file, or on GitHub an app_id with an app_key_file, "
+                "not {'url': 'https://github.com', 'kind': 'github'}"
+            ],
+            id="a-forge-without-credentials",
+        ),
+        pytest.param(
+            "forge: {hosts: [{url: https://a.example, kind: gitea, api: http://a.example/api/v1, token_file: x}]}\n",
+            [
+                "1: forge.hosts.0.api: must be an https address without credentials, for example "
+                "https://git.example.com/api/v1, not 'http://a.example/api/v1'"
+            ],
+            id="a-token-in-the-clear",
+        ),
+        pytest.param(
+            "forge: {labels: ['a, b']}\n",
+            ["1: forge.labels: must be names of labels, without commas, not ['a, b']"],
+            id="two-labels-in-one",
         ),
         pytest.param("poll_seconds: '1'\n", ["1: poll_seconds: must be a valid number, not '1'"], id="no-number"),
         pytest.param("poll_seconds: true\n", ["1: poll_seconds: must be a valid number, not True"], id="yes-or-no"),

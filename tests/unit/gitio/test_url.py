@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.gitio.errors import UrlRefusedError
-from reconciler.gitio.url import check_allowed, folder_of, parse_url, redact
+from reconciler.gitio.url import check_allowed, folder_of, parse_url, place_of, redact
 
 
 @pytest.mark.parametrize(
@@ -146,6 +146,23 @@ def test_check_allowed(url: str, allowed: tuple[str, ...], ok: bool) -> None:
 
     with pytest.raises(UrlRefusedError):
         check_allowed(address, allowed)
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "path"),
+    [
+        ("https://github.com/acme/fleet.git", "github.com", "acme/fleet"),
+        ("https://user:secret@GitHub.com:8443/acme/fleet/", "github.com", "acme/fleet"),
+        ("ssh://git@git.example.com:2222/a/b/c", "git.example.com", "a/b/c"),
+        ("git@github.com:acme/fleet.git", "github.com", "acme/fleet"),
+        ("git@github.com:/acme/fleet", "github.com", "acme/fleet"),
+        ("https://[::1]:3000/acme/fleet", "[::1]", "acme/fleet"),
+        ("/srv/git/fleet.git", "", "srv/git/fleet"),
+        ("file:///srv/git/fleet", "", "srv/git/fleet"),
+    ],
+)
+def test_place_of(url: str, host: str, path: str) -> None:
+    assert place_of(parse_url(url)) == (host, path)
 
 
 @pytest.mark.parametrize(
