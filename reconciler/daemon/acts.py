@@ -8,6 +8,7 @@ from typing import Literal
 
 from reconciler.daemon.publish import HEADS, proposed_ref
 from reconciler.daemon.remotes import Remote
+from reconciler.gitio.reader import Commit
 from reconciler.gitio.verdicts import RefUpdate
 from reconciler.gitio.writer import Change, Drop, Graft, NewCommit
 from reconciler.planning import lifecycle
@@ -56,6 +57,13 @@ def note_ref(state_ref: str, branch: str) -> str:
     """Return the ref of the note that a draft was rejected: by whom, and why."""
     # beside the states, which every pass fetches; no Repository can have this name
     return state_ref.format(repository=f"_rejected/{branch}")
+
+
+def rejection(draft: OpenDraft, remote: Remote, state_ref: str) -> Commit | None:
+    """Return the note that a draft was rejected as it stands; an older one is about what the draft was then."""
+    ref = note_ref(state_ref, draft.branch)
+    note = remote.commit(remote.refs[ref]) if ref in remote.refs else None
+    return note if note and note.parents == (draft.head,) else None
 
 
 def carry_out(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from reconciler.daemon.acts import note_ref
+from reconciler.daemon.acts import rejection
 from reconciler.daemon.publish import HEADS, proposed_ref
 from reconciler.daemon.remotes import DestinationObjects, Remote, Remotes
 from reconciler.daemon.states import read_state
@@ -114,12 +114,8 @@ class DraftReader:
         return remote
 
     def _rejection(self, draft: OpenDraft, remote: Remote) -> Rejection | None:
-        ref = note_ref(self._names.state, draft.branch)
-        note = remote.commit(remote.refs[ref]) if ref in remote.refs else None
-        # an older note is about what the draft was then
-        if note is None or note.parents != (draft.head,):
-            return None
-        return Rejection(note.author.name, reason_in(note.message))
+        note = rejection(draft, remote, self._names.state)
+        return Rejection(note.author.name, reason_in(note.message)) if note else None
 
 
 def _is_a_persons(commit: Commit, destination: Destination) -> bool:
