@@ -211,7 +211,11 @@ def _first_record(variant: Variant) -> PackageRecord:
 
 
 def _drafted(draft: Draft, offer: Offer, branch: str) -> PackageRecord:
-    record = draft.record.offered(offer, branch)
+    record = draft.record
+    if record.put is None:
+        # porch 9: a new draft has the labels and annotations of its variant, an open one keeps those it was made with
+        record = replace(record, labels=draft.variant.labels, annotations=draft.variant.annotations)
+    record = record.offered(offer, branch)
     seen = replace(draft.seen, drafted=None if offer.rendered == draft.seen.published else offer.rendered)
     found = _found("drafted", draft.variant, draft.rendered.findings)
     return replace(record, seen=seen, render=draft.rendered.render_status, outcome=found)
