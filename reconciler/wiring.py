@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler import __version__
+from reconciler.daemon.approvals import Approvals
 from reconciler.daemon.backoff import Backoff
 from reconciler.daemon.codes import URL_REFUSED
 from reconciler.daemon.config import ConfigSnapshot, FolderConfig, RepositoryConfig
+from reconciler.daemon.first_seen import FirstSeen
 from reconciler.daemon.proposals import STATE_NAME, FolderProposals, Proposals, RepositoryProposals
 from reconciler.daemon.publishers import Folder, Keep, Push
 from reconciler.daemon.remotes import Remotes
@@ -133,9 +135,12 @@ def build_push(settings: Settings) -> Push:
     url = parse_url(_status_place(settings))
     check_allowed(url, options.allowed_urls)
     tags = Tags(settings.state_ref, Backoff(_FIRST_REST_SECONDS, settings.max_backoff_seconds, time.monotonic))
+    seen = FirstSeen(Path(settings.cache).expanduser() / "first_seen.json")
+    approvals = Approvals(settings.state_ref, settings.drafts.branch, seen)
     return Push(
-        settings.state_ref, url.connect, settings.status.branch, _status_files(settings), status_commit_message, tags
-    )
+        settings.state_ref, url.connect, settings.status.branch, _status_files(settings), status_commit_message, tags,
+        approvals,
+    )  # fmt: skip
 
 
 def read_status(settings: Settings) -> dict[str, bytes]:
@@ -329,6 +334,7 @@ class _Builder:
             tagging=self._tagging,
             proposals=self._proposals(),
             clock=self._clock,
+            by_annotation=self._settings.approvals.by_annotation,
             missing_is_empty=missing_is_empty,
             progress=progress or (lambda stage, done, total: None),
         )

@@ -11,6 +11,18 @@ from reconciler.rules.variants import codes as variants
 from reconciler.snapshot import codes as snapshot
 
 CODES = (
+    APPROVAL_FAILED := Code(
+        "ApprovalFailed",
+        Severity.WARNING,
+        Scope.DESTINATION,
+        "What annotations approve could not be pushed; it is tried again.",
+    ),
+    APPROVAL_REFUSED := Code(
+        "ApprovalRefused",
+        Severity.WARNING,
+        Scope.DESTINATION,
+        "A host refused what annotations approve; people are to merge it, or to let the cluster branch be written to.",
+    ),
     ENGINE_TOO_OLD := Code(
         "EngineTooOld", Severity.ERROR, Scope.DESTINATION, "State was written by a newer version, and is left alone."
     ),

@@ -63,8 +63,9 @@ class Passes:
             settled = report.settled and not self._publisher.unwritten
             remotes.maintain()
             self._due = report.due
-            # a tag that was made is an upstream that a next pass may find
-            is_last_word = settled and not report.waits and not report.tagged.moved
+            # a tag that was made is an upstream that a next pass may find, and what was approved is recognised by it
+            moved = report.tagged.moved or report.approved.moved
+            is_last_word = settled and not report.waits and not moved
             self._memory.keep(self._settled(found, report) if is_last_word else None)
         self.told = _told(report, self._publisher.unwritten)
         return settled

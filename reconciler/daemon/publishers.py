@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from reconciler.daemon.approvals import Approvals, Approved
 from reconciler.daemon.config import ConfigSnapshot
 from reconciler.daemon.events import log
 from reconciler.daemon.proposals import Proposals
@@ -36,6 +37,7 @@ class Push:
         status_files: StatusFiles,
         message: Callable[[Mapping[str, bytes]], str],
         tags: Tags,
+        approvals: Approvals,
     ) -> None:
         self._state_ref = state_ref
         self._status_url = status_url
@@ -43,6 +45,7 @@ class Push:
         self._status_files = status_files
         self._message = message
         self._tags = tags
+        self._approvals = approvals
         self._refused: dict[str, Refused] = {}
         self.status_outcome: Outcome = Done()
 
@@ -67,6 +70,10 @@ class Push:
     def tag(self, remote: Remote, written: Sequence[Written]) -> Tagged:
         """Push the tags that revisions lack."""
         return self._tags.make(remote, written)
+
+    def approve(self, groups: Sequence[tuple[Remote, Sequence[Written]]], now: int) -> Approved:
+        """Push what annotations approve."""
+        return self._approvals.make(groups, now)
 
     def propose(self, proposals: Proposals, proposal: Proposal, snapshot: ConfigSnapshot) -> Outcome:
         """Push what is proposed to the config."""
@@ -131,6 +138,10 @@ class Keep:
         """Make none: what is tagged has been published before."""
         return Tagged()
 
+    def approve(self, groups: Sequence[tuple[Remote, Sequence[Written]]], now: int) -> Approved:
+        """Publish nothing: the findings say what would be."""
+        return Approved()
+
     def propose(self, proposals: Proposals, proposal: Proposal, snapshot: ConfigSnapshot) -> Outcome:
         """Leave the config alone: the plan shows what is proposed."""
         return Done()
@@ -162,6 +173,10 @@ class Folder:
     def tag(self, remote: Remote, written: Sequence[Written]) -> Tagged:
         """Make none: a folder has no tags."""
         return Tagged()
+
+    def approve(self, groups: Sequence[tuple[Remote, Sequence[Written]]], now: int) -> Approved:
+        """Publish nothing: a folder is a draft to look at."""
+        return Approved()
 
     def propose(self, proposals: Proposals, proposal: Proposal, snapshot: ConfigSnapshot) -> Outcome:
         """Leave the config alone: the findings say what is proposed."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
+from reconciler.daemon.approvals import Approved
 from reconciler.daemon.codes import PUSH_FAILED, PUSH_REFUSED, REPOSITORY_UNREACHABLE
 from reconciler.daemon.config import ConfigSnapshot
 from reconciler.daemon.desk import Desk
@@ -23,6 +24,7 @@ from reconciler.krm.conditions import Condition
 from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
+from reconciler.planning.approvals import policy_findings
 from reconciler.planning.decide import VALID
 from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.outcome import Blocked, Draft, Unchanged
@@ -44,8 +46,8 @@ class Report:
     """What a pass found and did: the plan, what became of each destination, and how much was rendered.
 
     `due` is when the same heads will ask for another pass: the first move that settles, in seconds since 1970.
-    `proposed` is what became of the proposal to the config, `tagged` of revisions; what these fail at holds up nobody
-    else.
+    `proposed` is what became of the proposal to the config, `tagged` of revisions, `approved` of drafts that people
+    need not approve; what these fail at holds up nobody else.
     """
 
     plan: FleetPlan
@@ -55,6 +57,7 @@ class Report:
     due: int | None = None
     proposed: Outcome = field(default_factory=Done)
     tagged: Tagged = field(default_factory=Tagged)
+    approved: Approved = field(default_factory=Approved)
 
     @property
     def clean(self) -> bool:
@@ -175,17 +178,21 @@ def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publishe
         remotes.fetch((), {one.url for one in left})
     done = [one for name, one in written.items() if isinstance(outcomes[name], Done)]
     tagged = _tag(desk, done, publisher)
+    approved = publisher.approve(_by_remote(desk, done), found.now) if tools.by_annotation else Approved()
     plans |= {one.plan.destination.key: _as_pushed(one.plan, outcomes[one.name]) for one in written.values()}
     proposal = _proposal(found, room, tools, plans.values())
     proposed = publisher.propose(tools.proposals, proposal, snapshot)
+    ahead = [finding for one in plans.values() for finding in policy_findings(one)] if tools.by_annotation else []
+    told = (*push_findings(proposal, proposed), *tagged.findings, *approved.findings, *ahead)
     fleet = FleetPlan(
         snapshot.id, desk.as_of(), room, tuple(plans[one.key] for one in destinations),
-        (*_catalog_findings(catalog), *proposal.findings, *push_findings(proposal, proposed), *tagged.findings),
+        (*_catalog_findings(catalog), *proposal.findings, *told),
         not catalog.unreadable, proposal, catalog.objects,
     )  # fmt: skip
     publisher.finish(fleet, remotes)
-    due = _due(room, found.now + RETRY_SECONDS if isinstance(proposed, Failed) or tagged.failed else None)
-    return Report(fleet, outcomes, written, desk.renders, due, proposed, tagged)
+    is_to_retry = isinstance(proposed, Failed) or tagged.failed or approved.failed
+    due = _due(room, found.now + RETRY_SECONDS if is_to_retry else None, approved.due)
+    return Report(fleet, outcomes, written, desk.renders, due, proposed, tagged, approved)
 
 
 def _proposal(found: Gathered, room: RoomResult, tools: Tools, plans: Iterable[DestinationPlan]) -> Proposal:
@@ -196,9 +203,9 @@ def _proposal(found: Gathered, room: RoomResult, tools: Tools, plans: Iterable[D
     return tools.proposals.plan(room.pins, found.snapshot, not found.catalog.unreadable, taken)
 
 
-def _due(room: RoomResult, retry: int | None) -> int | None:
+def _due(room: RoomResult, *more: int | None) -> int | None:
     moves = (*(one.settling for one in room.variants), *(pin.settling for pin in room.pins))
-    return min([*(move.until for move in moves if move), *([] if retry is None else [retry])], default=None)
+    return min([*(move.until for move in moves if move), *(one for one in more if one is not None)], default=None)
 
 
 def _as_pushed(plan: DestinationPlan, outcome: Outcome) -> DestinationPlan:
@@ -241,13 +248,16 @@ def _publish(desk: Desk, plans: Iterable[DestinationPlan], publisher: Publisher)
 
 
 def _tag(desk: Desk, written: Iterable[Written], publisher: Publisher) -> Tagged:
-    by_url: dict[str, list[Written]] = {}
-    for one in written:
-        if one.plan.tags:
-            by_url.setdefault(one.plan.destination.url, []).append(one)
-    groups = [(remote, ready) for url, ready in by_url.items() if (remote := desk.remote(url))]
+    groups = _by_remote(desk, (one for one in written if one.plan.tags))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return all_tagged(pool.map(lambda group: publisher.tag(*group), groups))
+
+
+def _by_remote(desk: Desk, written: Iterable[Written]) -> list[tuple[Remote, list[Written]]]:
+    by_url: dict[str, list[Written]] = {}
+    for one in written:
+        by_url.setdefault(one.plan.destination.url, []).append(one)
+    return [(remote, ready) for url, ready in by_url.items() if (remote := desk.remote(url))]
 
 
 def tally(report: Report) -> dict[str, int]:
@@ -260,4 +270,5 @@ def tally(report: Report) -> dict[str, int]:
         "held": sum(len(plan.held) for plan in report.plan.destinations),
         "leaving": sum(len(waiting(plan)) for plan in report.plan.destinations),
         "renders": report.renders,
+        **({"approved": len(report.approved.packages)} if report.approved.packages else {}),
     }

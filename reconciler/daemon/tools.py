@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from reconciler.daemon.approvals import Approved
 from reconciler.daemon.config import ConfigSnapshot
 from reconciler.daemon.open_drafts import RefNames
 from reconciler.daemon.proposals import Proposals
@@ -51,6 +52,10 @@ class Publisher(Protocol):
 
     def tag(self, remote: Remote, written: Sequence[Written]) -> Tagged:
         """Make the tags that revisions of these destinations lack, after their states are in; threads as `publish`."""
+        ...
+
+    def approve(self, groups: Sequence[tuple[Remote, Sequence[Written]]], now: int) -> Approved:
+        """Publish what annotations approve and is due `now`, by remote, after everything else of them is in."""
         ...
 
     def propose(self, proposals: Proposals, proposal: Proposal, snapshot: ConfigSnapshot) -> Outcome:
@@ -110,6 +115,7 @@ class Tools:
     tagging: Callable[[Catalog], Tagging]
     proposals: Proposals
     clock: Callable[[], float]
+    by_annotation: bool = False
     missing_is_empty: bool = False
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None
 

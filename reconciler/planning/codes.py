@@ -5,6 +5,18 @@ from __future__ import annotations
 from reconciler.krm.findings import Code, Scope, Severity
 
 CODES = (
+    APPROVAL_AHEAD := Code(
+        "ApprovalAhead",
+        Severity.INFO,
+        Scope.PACKAGE,
+        "A draft is published without asking, as an annotation of its owner says, once nothing is in its way.",
+    ),
+    APPROVAL_POLICY_INVALID := Code(
+        "ApprovalPolicyInvalid",
+        Severity.WARNING,
+        Scope.PACKAGE,
+        "An annotation about approvals has a value that means nothing; the draft waits for people.",
+    ),
     DESTINATION_CONFLICT := Code(
         "DestinationConflict",
         Severity.ERROR,

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from reconciler.daemon.acting import act_on
 from reconciler.daemon.acts import Act, Verb
+from reconciler.daemon.approvals import Approved
+from reconciler.daemon.passes import Passes
 from reconciler.daemon.publish import Written
 from reconciler.daemon.publishers import Push
 from reconciler.daemon.reconcile import Report, reconcile
@@ -157,11 +159,12 @@ def _told(outcome: Outcome) -> str:
 
 
 class _Interrupted:
-    """A publisher to whose pushes something else comes first."""
+    """A publisher to whose pushes, or to whose approvals, something else comes first."""
 
-    def __init__(self, push: Push, pending: list[Callable[[], object]]) -> None:
+    def __init__(self, push: Push, pending: list[Callable[[], object]], before: Literal["publish", "approve"]) -> None:
         self._push = push
         self._pending = pending
+        self._before = before
         self.propose, self.finish, self.tag = push.propose, push.finish, push.tag
 
     @property
@@ -169,9 +172,16 @@ class _Interrupted:
         return self._push.unwritten
 
     def publish(self, remote: Remote, written: Sequence[Written]) -> Mapping[str, PushOutcome]:
-        while self._pending:
-            self._pending.pop()()
+        self._meddle("publish")
         return self._push.publish(remote, written)
+
+    def approve(self, groups: Sequence[tuple[Remote, Sequence[Written]]], now: int) -> Approved:
+        self._meddle("approve")
+        return self._push.approve(groups, now)
+
+    def _meddle(self, before: str) -> None:
+        while self._pending and before == self._before:
+            self._pending.pop()()
 
 
 class _InterruptedReview(Review):
@@ -241,11 +251,17 @@ class World:
         before = read_refs(self.fleet)
         return Pass(self._pass(build_keep()), before, read_refs(self.fleet))
 
-    def sync_while(self, meddle: Callable[[], object]) -> Pass:
-        """Run one pass that pushes, and let something else happen once, just before the first push."""
+    def sync_while(self, meddle: Callable[[], object], before: Literal["publish", "approve"] = "publish") -> Pass:
+        """Run one pass that pushes, and let something else happen once, just before the first push or approval."""
         push = build_push(self._read_settings())
-        before = read_refs(self.fleet)
-        return Pass(self._pass(_Interrupted(push, [meddle])), before, read_refs(self.fleet))
+        refs = read_refs(self.fleet)
+        return Pass(self._pass(_Interrupted(push, [meddle], before)), refs, read_refs(self.fleet))
+
+    def service(self) -> Passes:
+        """Return the passes of one process that goes on."""
+        settings = self._read_settings()
+        parts = build_parts(settings, self.source, clock=lambda: self.now)
+        return Passes(parts.source, parts.remotes, parts.tools, build_push(settings))
 
     def _pass(self, publisher: Publisher) -> Report:
         parts = build_parts(self._read_settings(), self.source, clock=lambda: self.now)
