@@ -1,0 +1,562 @@
+"""Requests to a forge: conditional, bounded, never to another origin, and silent about credentials."""
+
+from __future__ import annotations
+
+import gzip
+import socket
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from email.utils import formatdate
+
+import httpx
+import pytest
+
+from reconciler.forge import http as module
+from reconciler.forge.budget import Budget
+from reconciler.forge.errors import (
+    ForgeAnswerError,
+    ForgeBusyError,
+    ForgeCredentialsError,
+    ForgeError,
+    ForgeMissingError,
+    ForgeRefusedError,
+    ForgeUnreachableError,
+)
+from reconciler.forge.http import Client
+from reconciler.forge.memory import Memory, Remembered
+from tests.support.fake_forge.clock import Clock
+
+API = "https://forge.example/api"
+SECRET = "pat-planted-5ecret"
+Answering = Callable[[httpx.Request], httpx.Response]
+
+
+def make_client(answering: Answering, clock: Clock | None = None, budget: Budget | None = None) -> Client:
+    clock = clock or Clock()
+    authorize = {"Authorization": f"Bearer {SECRET}"}
+    return Client(API, lambda: authorize, budget or Budget(0, 0, clock), clock, httpx.MockTransport(answering))
+
+
+def always(status: int, **answer: object) -> Answering:
+    return lambda _: httpx.Response(status, **answer)  # type: ignore[arg-type]
+
+
+def in_turn(*answers: httpx.Response) -> tuple[Answering, list[httpx.Request]]:
+    """Return what gives one answer after the other, and the list of what was asked."""
+    asked: list[httpx.Request] = []
+    waiting = iter(answers)
+
+    def answering(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return next(waiting)
+
+    return answering, asked
+
+
+# reads
+
+
+def test_a_read_asks_below_the_root_with_its_parameters_encoded() -> None:
+    answering, asked = in_turn(httpx.Response(200, json={"a": 1}))
+
+    assert make_client(answering).get("/pulls", {"head": "acme:drafts/a&b", "per_page": 100}) == {"a": 1}
+    assert str(asked[0].url) == "https://forge.example/api/pulls?head=acme%3Adrafts%2Fa%26b&per_page=100"
+    assert asked[0].headers["user-agent"] == "reconciler"
+    assert asked[0].headers["authorization"] == f"Bearer {SECRET}"
+
+
+def test_what_a_product_wants_to_be_told_goes_with_every_request_of_its_driver_alone() -> None:
+    answering, asked = in_turn(*(httpx.Response(200, json={}) for _ in range(2)))
+    client = make_client(answering)
+    client.speaking({"Accept": "application/special"}).get("/a")
+    client.get("/a")
+
+    assert [one.headers["accept"] for one in asked] == ["application/special", "application/json"]
+
+
+def test_a_read_is_asked_again_with_its_tag_and_remembered_if_nothing_changed() -> None:
+    answering, asked = in_turn(
+        httpx.Response(200, json=[1], headers={"etag": 'W/"one"'}),
+        httpx.Response(304),
+        httpx.Response(200, json=[2], headers={"etag": 'W/"two"'}),
+        httpx.Response(304),
+    )
+    client = make_client(answering)
+
+    assert [client.get("/a") for _ in range(4)] == [[1], [1], [2], [2]]
+    assert [one.headers.get("if-none-match") for one in asked] == [None, 'W/"one"', 'W/"one"', 'W/"two"']
+
+
+def test_what_a_caller_does_to_an_answer_is_not_remembered() -> None:
+    answering, _ = in_turn(httpx.Response(200, json=[1], headers={"etag": "x"}), httpx.Response(304))
+    client = make_client(answering)
+    client.get("/a").append(2)
+
+    assert client.get("/a") == [1]
+
+
+def test_reads_with_other_parameters_are_remembered_apart() -> None:
+    answering, asked = in_turn(*(httpx.Response(200, json=[], headers={"etag": "x"}) for _ in range(2)))
+    client = make_client(answering)
+    client.get("/a", {"page": 1})
+    client.get("/a", {"page": 2})
+
+    assert "if-none-match" not in asked[1].headers
+
+
+def test_nothing_new_is_no_answer_to_who_knew_nothing() -> None:
+    with pytest.raises(ForgeAnswerError, match="GET /api/a: 304"):
+        make_client(always(304)).get("/a")
+
+
+def test_memory_forgets_what_was_not_asked_for_longest() -> None:
+    memory = Memory(most_bytes=10)
+    for address in "ab":
+        memory.keep(address, Remembered(address, b"1234", ""))
+    memory.get("a")
+    memory.keep("c", Remembered("c", b"1234", ""))
+    memory.keep("c", Remembered("c2", b"123456", ""))
+
+    assert [address for address in "abc" if memory.get(address)] == ["a", "c"]
+
+
+def test_memory_does_not_keep_what_is_too_large_for_it() -> None:
+    memory = Memory(most_bytes=10)
+    memory.keep("a", Remembered("a", b"1" * 11, ""))
+
+    assert memory.get("a") is None
+
+
+def test_a_session_that_the_forge_begins_is_not_carried_on() -> None:
+    answering, asked = in_turn(*(httpx.Response(200, json={}, headers={"set-cookie": "session=1"}) for _ in range(2)))
+    client = make_client(answering)
+    client.get("/a")
+    client.get("/a")
+
+    assert "cookie" not in asked[1].headers
+
+
+# pages
+
+
+def next_page(url: str) -> dict[str, str]:
+    return {"link": f'<{API}/first>; rel="first", <{url}>; rel="next"'}
+
+
+def test_all_pages_are_read() -> None:
+    answering, asked = in_turn(
+        httpx.Response(200, json=[1, 2], headers=next_page(f"{API}/a?cursor=x%2Fy&per_page=2")),
+        httpx.Response(200, json=[3], headers={"link": f'<{API}/a>; rel="prev"'}),
+    )
+
+    assert make_client(answering).pages("/a", {"per_page": 2}) == [1, 2, 3]
+    assert str(asked[1].url) == f"{API}/a?cursor=x%2Fy&per_page=2"
+
+
+def test_pages_that_did_not_change_lead_on_as_before() -> None:
+    answering, _ = in_turn(
+        httpx.Response(200, json=[1], headers={"etag": "a"} | next_page(f"{API}/a?page=2")),
+        httpx.Response(200, json=[2], headers={"etag": "b"}),
+        httpx.Response(304),
+        httpx.Response(304),
+    )
+    client = make_client(answering)
+
+    assert client.pages("/a") == client.pages("/a") == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        pytest.param("https://evil.example/a?page=2", id="other-host"),
+        pytest.param("http://forge.example/a?page=2", id="other-scheme"),
+        pytest.param("https://forge.example:8443/a?page=2", id="other-port"),
+        pytest.param("https://me:pw@forge.example/a?page=2", id="userinfo"),
+        pytest.param("//evil.example/a", id="scheme-relative"),
+    ],
+)
+def test_a_next_page_elsewhere_is_not_asked_for(url: str) -> None:
+    answering, asked = in_turn(httpx.Response(200, json=[1], headers=next_page(url)))
+    with pytest.raises(ForgeAnswerError, match="refers to another one"):
+        make_client(answering).pages("/a")
+
+    assert len(asked) == 1
+
+
+def test_pages_without_end_are_given_up() -> None:
+    with pytest.raises(ForgeAnswerError, match="more than 100 pages"):
+        make_client(always(200, json=[1], headers=next_page(f"{API}/a?page=2"))).pages("/a")
+
+
+def test_a_page_must_be_a_list() -> None:
+    with pytest.raises(ForgeAnswerError, match="must be a list"):
+        make_client(always(200, json={"a": 1})).pages("/a")
+
+
+# writes
+
+
+def test_a_write_sends_json_and_returns_what_came_back() -> None:
+    answering, asked = in_turn(httpx.Response(201, json={"number": 1}))
+
+    assert make_client(answering).send("POST", "/a", {"title": "é"}) == {"number": 1}
+    assert (asked[0].method, asked[0].headers["content-type"]) == ("POST", "application/json")
+    assert asked[0].read().decode() == '{"title":"é"}'
+
+
+def test_a_write_may_be_answered_with_nothing() -> None:
+    assert make_client(always(204)).send("DELETE", "/a", {}) is None
+
+
+def test_a_write_over_the_budget_is_not_sent() -> None:
+    clock = Clock()
+    answering, asked = in_turn(httpx.Response(204), httpx.Response(204))
+    client = make_client(answering, clock, Budget(2, 1, clock))
+    client.send("POST", "/a", {}, opens=True)
+    with pytest.raises(ForgeBusyError, match="1 new pull requests an hour"):
+        client.send("POST", "/a", {}, opens=True)
+    client.send("PATCH", "/a", {})
+    with pytest.raises(ForgeBusyError, match="2 writes a minute"):
+        client.send("PATCH", "/a", {})
+
+    assert len(asked) == 2
+
+
+# refusals
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, ForgeRefusedError),
+        (401, ForgeCredentialsError),
+        (403, ForgeRefusedError),
+        (404, ForgeMissingError),
+        (405, ForgeRefusedError),
+        (409, ForgeRefusedError),
+        (410, ForgeRefusedError),
+        (422, ForgeRefusedError),
+        (429, ForgeBusyError),
+        (500, ForgeUnreachableError),
+        (502, ForgeUnreachableError),
+        (503, ForgeUnreachableError),
+        (301, ForgeAnswerError),
+        (300, ForgeAnswerError),
+    ],
+)
+def test_a_status_is_named_by_what_to_do_next(status: int, kind: type[ForgeError]) -> None:
+    with pytest.raises(ForgeError) as refused:
+        make_client(always(status, json={"message": "no"})).send("PUT", "/pulls/3/merge", {})
+
+    assert type(refused.value) is kind
+    assert refused.value.message.startswith(f"PUT /api/pulls/3/merge: {status} ")
+    assert getattr(refused.value, "status", status) == status
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        pytest.param({"json": {"message": "no\r\nway\t!\x1b[31m"}}, "no way ! [31m", id="one-line"),
+        pytest.param(
+            {"json": {"message": "Validation Failed", "errors": [{"resource": "PullRequest", "message": "exists"}]}},
+            "Validation Failed; exists",
+            id="github",
+        ),
+        pytest.param(
+            {"json": {"message": "Validation Failed", "errors": [{"field": "head", "code": "invalid"}]}},
+            "Validation Failed; field head, code invalid",
+            id="github-field",
+        ),
+        pytest.param({"json": {"message": ["one", "two"]}}, "one; two", id="gitlab-list"),
+        pytest.param({"json": {"message": {"title": ["is long"]}}}, "title is long", id="gitlab-field"),
+        pytest.param({"json": {"error": "bad", "error_description": "scope"}}, "bad; scope", id="oauth"),
+        pytest.param({"json": ["no"]}, '["no"]', id="other-json"),
+        pytest.param({"text": "<h1>no</h1>"}, "<h1>no</h1>", id="text"),
+        pytest.param({"content": b""}, "", id="nothing"),
+        pytest.param({"content": b"\xff no"}, "\ufffd no", id="bytes"),
+        pytest.param({"json": {"message": "x" * 501}}, "x" * 499 + "…", id="long"),
+        pytest.param({"json": {"message": "see https://me:pw@h/x"}}, "see https://h/x", id="userinfo"),
+        pytest.param({"text": "[" * 100_000}, "[" * 499 + "…", id="deep"),
+    ],
+)
+def test_a_refusal_has_the_forge_s_words_in_one_line(answer: dict[str, object], words: str) -> None:
+    with pytest.raises(ForgeRefusedError) as refused:
+        make_client(always(422, **answer)).get("/a")
+
+    assert refused.value.message == f"GET /api/a: 422 {words}".rstrip()
+
+
+NOW = Clock().now
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "words", "rest"),
+    [
+        pytest.param(403, {"retry-after": "30"}, "", 30, id="retry-after"),
+        pytest.param(403, {"retry-after": formatdate(NOW + 90, usegmt=True)}, "", 90, id="retry-after-date"),
+        pytest.param(403, {"retry-after": "soon"}, "", 60, id="retry-after-nonsense"),
+        pytest.param(429, {"retry-after": "0"}, "", 1, id="retry-after-nothing"),
+        pytest.param(
+            403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(NOW + 120))}, "", 120, id="primary"
+        ),
+        pytest.param(429, {"ratelimit-remaining": "0", "ratelimit-reset": str(int(NOW + 120))}, "", 120, id="gitlab"),
+        pytest.param(
+            403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(NOW - 9))}, "", 60, id="reset-is-past"
+        ),
+        pytest.param(403, {"x-ratelimit-remaining": "0"}, "", 60, id="no-reset"),
+        pytest.param(403, {}, "You have exceeded a secondary rate limit.", 60, id="secondary-in-words"),
+        pytest.param(429, {}, "", 60, id="no-word"),
+        pytest.param(429, {"retry-after": "99999999"}, "", 6 * 3600, id="days"),
+        pytest.param(503, {"retry-after": "30"}, "", 30, id="maintenance"),
+    ],
+)
+def test_a_forge_that_asks_for_patience_is_left_alone(
+    status: int, headers: dict[str, str], words: str, rest: float
+) -> None:
+    clock = Clock()
+    answering, asked = in_turn(
+        httpx.Response(status, headers=headers, json={"message": words}), httpx.Response(200, json={})
+    )
+    client = make_client(answering, clock)
+    with pytest.raises(ForgeBusyError) as refused:
+        client.get("/a")
+    assert refused.value.until == clock.now + rest
+    clock.now += rest - 0.5
+    with pytest.raises(ForgeBusyError):
+        client.get("/a")
+    assert len(asked) == 1
+    clock.now += 0.5
+
+    assert client.get("/a") == {}
+
+
+def test_a_forbidden_write_is_no_limit() -> None:
+    headers = {"x-ratelimit-remaining": "10", "x-ratelimit-reset": str(int(NOW + 120))}
+    with pytest.raises(ForgeRefusedError, match="403 Resource not accessible"):
+        make_client(always(403, headers=headers, json={"message": "Resource not accessible"})).send("POST", "/a", {})
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param({"text": f"<html>please log in, {SECRET}</html>"}, id="page"),
+        pytest.param({"content": b""}, id="nothing"),
+        pytest.param({"content": b"\xff\xfe"}, id="bytes"),
+        pytest.param({"text": "[" * 100_000}, id="deep"),
+    ],
+)
+def test_an_answer_that_is_not_json_is_no_forge_s(answer: dict[str, object]) -> None:
+    with pytest.raises(ForgeAnswerError, match="GET /api/a: the answer is not JSON"):
+        make_client(always(200, **answer)).get("/a")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        pytest.param(httpx.ConnectError("Connection refused"), "cannot be reached: Connection refused", id="refused"),
+        pytest.param(httpx.ReadError(""), "cannot be reached", id="broken"),
+        pytest.param(httpx.ConnectTimeout("x"), "took too long (ConnectTimeout)", id="connect-time-out"),
+        pytest.param(httpx.ReadTimeout("x"), "took too long (ReadTimeout)", id="read-time-out"),
+        pytest.param(httpx.RemoteProtocolError(SECRET), "no answer of forge.example", id="not-http"),
+        pytest.param(httpx.LocalProtocolError(f"Illegal header value {SECRET}"), "no answer of", id="header"),
+        pytest.param(httpx.DecodingError("bad gzip"), "no answer of", id="decoding"),
+        pytest.param(httpx.ProxyError("407"), "no answer of", id="proxy"),
+    ],
+)
+def test_a_forge_that_cannot_be_heard_is_unreachable(error: httpx.HTTPError, words: str) -> None:
+    def answering(_: httpx.Request) -> httpx.Response:
+        raise error
+
+    with pytest.raises(ForgeUnreachableError) as refused:
+        make_client(answering).get("/a")
+
+    assert words in refused.value.message
+    assert SECRET not in "".join(traceback.format_exception(refused.value))
+
+
+# redirects
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_read_follows_a_repository_that_was_renamed(status: int) -> None:
+    answering, asked = in_turn(
+        httpx.Response(status, headers={"location": "/api/repositories/7?page=2"}), httpx.Response(200, json=[1])
+    )
+
+    assert make_client(answering).get("/repos/a/b") == [1]
+    assert str(asked[1].url) == f"{API}/repositories/7?page=2"
+    assert asked[1].headers["authorization"] == f"Bearer {SECRET}"
+
+
+def test_a_write_is_repeated_as_it_was_where_the_forge_asks_for_that() -> None:
+    answering, asked = in_turn(
+        httpx.Response(307, headers={"location": f"{API}/repositories/7"}), httpx.Response(200, json=1)
+    )
+
+    assert make_client(answering).send("PATCH", "/repos/a/b", {"a": 1}) == 1
+    assert [(one.method, one.read()) for one in asked] == [("PATCH", b'{"a":1}')] * 2
+
+
+def test_a_write_does_not_become_a_read() -> None:
+    answering, asked = in_turn(httpx.Response(302, headers={"location": f"{API}/x"}))
+    with pytest.raises(ForgeAnswerError, match=r"POST /api/a: 302 a redirect that is not followed, to forge\.example"):
+        make_client(answering).send("POST", "/a", {})
+
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        f"https://evil.example/{SECRET}?t={SECRET}",
+        "http://forge.example/api/a",
+        "https://forge.example:444/api/a",
+        "//evil.example/a",
+        f"https://{SECRET}@forge.example/a",
+        "https://forge.example:port/",
+        "",
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_redirect_elsewhere_is_not_followed(location: str, method: str) -> None:
+    answering, asked = in_turn(httpx.Response(307, headers={"location": location}))
+    client = make_client(answering)
+    with pytest.raises(ForgeAnswerError, match="a redirect that is not followed") as refused:
+        client.get("/a") if method == "GET" else client.send(method, "/a", {})
+
+    assert len(asked) == 1
+    assert SECRET not in refused.value.message
+
+
+def test_redirects_in_a_circle_end() -> None:
+    with pytest.raises(ForgeAnswerError, match="more than 3 redirects"):
+        make_client(always(301, headers={"location": "/api/a"})).get("/a")
+
+
+# bounds
+
+
+class Pieces(httpx.SyncByteStream):
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self.pieces = pieces
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self.pieces
+
+
+def test_an_answer_beyond_the_limit_is_refused_before_it_is_read_whole() -> None:
+    sent: list[int] = []
+
+    def endless() -> Iterator[bytes]:
+        while True:
+            sent.append(1)
+            yield b" " * 1024 * 1024
+
+    with pytest.raises(ForgeAnswerError, match="larger than 16777216 bytes"):
+        make_client(always(200, stream=Pieces(endless()))).get("/a")
+
+    assert len(sent) == 17
+
+
+def test_a_small_answer_that_unfolds_beyond_the_limit_is_refused() -> None:
+    packed = gzip.compress(b" " * 64 * 1024 * 1024)
+    headers = {"content-encoding": "gzip"}
+    with pytest.raises(ForgeAnswerError, match="larger than 16777216 bytes"):
+        make_client(always(200, stream=Pieces(iter([packed])), headers=headers)).get("/a")
+
+
+def test_an_answer_that_comes_in_drops_is_given_up() -> None:
+    clock = Clock()
+
+    def drops() -> Iterator[bytes]:
+        while True:
+            clock.now += 29
+            yield b" "
+
+    with pytest.raises(ForgeUnreachableError, match="took more than 120 seconds"):
+        make_client(always(200, stream=Pieces(drops())), clock).get("/a")
+
+
+def test_a_forge_that_is_silent_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_TIMEOUT", httpx.Timeout(0.05))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        clock = Clock()
+        client = Client(f"http://127.0.0.1:{server.getsockname()[1]}", dict, Budget(0, 0, clock), clock)
+        with pytest.raises(ForgeUnreachableError, match=r"took too long \(ReadTimeout\)"):
+            client.get("/a")
+        client.close()
+
+
+def test_a_forge_that_talks_nonsense_is_unreachable() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        speaker = threading.Thread(target=_talk_nonsense, args=(server,))
+        speaker.start()
+        clock = Clock()
+        client = Client(f"http://127.0.0.1:{server.getsockname()[1]}", dict, Budget(0, 0, clock), clock)
+        with pytest.raises(ForgeUnreachableError, match=r"no answer of 127\.0\.0\.1"):
+            client.get("/a")
+        client.close()
+        speaker.join()
+
+
+def _talk_nonsense(server: socket.socket) -> None:
+    connection, _ = server.accept()
+    with connection:
+        connection.recv(65536)
+        connection.sendall(b"SSH-2.0-OpenSSH_9\r\n\r\n")
+
+
+# credentials
+
+
+def test_credentials_that_fail_are_an_error_before_anything_is_sent() -> None:
+    def refuse() -> dict[str, str]:
+        raise ForgeCredentialsError("no token")
+
+    answering, asked = in_turn()
+    clock = Clock()
+    client = Client(API, refuse, Budget(0, 0, clock), clock, httpx.MockTransport(answering))
+    with pytest.raises(ForgeCredentialsError):
+        client.get("/a")
+
+    assert not asked
+
+
+@pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 409, 422, 429, 500])
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(f"you sent Authorization: Bearer {SECRET} and that", id="whole-header"),
+        pytest.param(f"the token {SECRET}", id="token"),
+        pytest.param("x" * 490 + SECRET, id="where-words-are-cut"),
+        pytest.param(f"https://me:{SECRET}@forge.example/", id="url"),
+    ],
+)
+def test_a_forge_that_quotes_the_request_does_not_make_us_tell_the_token(status: int, words: str) -> None:
+    client = make_client(always(status, json={"message": words}))
+    with pytest.raises(ForgeError) as refused:
+        client.get("/a")
+
+    assert SECRET[:8] not in "".join(traceback.format_exception(refused.value))
+    assert SECRET not in repr(client)
+    assert SECRET not in repr(vars(client))
+
+
+@pytest.mark.parametrize(
+    "api",
+    [
+        f"https://me:{SECRET}@forge.example/api",
+        f"https://forge.example/api?token={SECRET}",
+        "forge.example/api",
+        "ftp://forge.example",
+        "https://",
+        "https://forge.example:port/",
+        "https://forge.example/#x",
+    ],
+)
+def test_an_api_must_be_a_plain_address(api: str) -> None:
+    with pytest.raises(ValueError, match="API") as refused:
+        Client(api, dict, Budget(0, 0, Clock()), Clock())
+
+    assert SECRET not in str(refused.value)
