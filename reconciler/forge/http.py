@@ -150,10 +150,7 @@ class Client:
         location = answer.headers.get("location")
         if answer.status not in followed or not location:
             return None
-        try:
-            onward = place.join(location)
-        except httpx.InvalidURL:
-            return None
+        onward = place.join(location)
         return onward if self._is_ours(onward) else None
 
     def _exchange(self, asked: httpx.Request, call: str) -> _Answer:

@@ -414,7 +414,6 @@ def test_a_write_does_not_become_a_read() -> None:
         "https://forge.example:444/api/a",
         "//evil.example/a",
         f"https://{SECRET}@forge.example/a",
-        "https://forge.example:port/",
         "",
     ],
 )
@@ -427,6 +426,15 @@ def test_a_redirect_elsewhere_is_not_followed(location: str, method: str) -> Non
 
     assert len(asked) == 1
     assert SECRET not in refused.value.message
+
+
+@pytest.mark.parametrize(("status", "kind"), [(300, ForgeAnswerError), (301, ForgeUnreachableError)])
+def test_a_redirect_to_no_address_is_not_followed(status: int, kind: type[ForgeError]) -> None:
+    client = make_client(always(status, headers={"location": f"https://forge.example:{SECRET}/"}))
+    with pytest.raises(kind) as refused:
+        client.get("/a")
+
+    assert SECRET not in "".join(traceback.format_exception(refused.value))
 
 
 def test_redirects_in_a_circle_end() -> None:
