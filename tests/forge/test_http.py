@@ -184,6 +184,11 @@ def test_a_next_page_elsewhere_is_not_asked_for(url: str) -> None:
     assert len(asked) == 1
 
 
+def test_a_next_page_without_an_address_is_no_forge_s() -> None:
+    with pytest.raises(ForgeAnswerError, match="the link to the next page is no URL"):
+        make_client(always(200, json=[], headers=next_page("https://forge.example:port/"))).pages("/a")
+
+
 def test_pages_without_end_are_given_up() -> None:
     with pytest.raises(ForgeAnswerError, match="more than 100 pages"):
         make_client(always(200, json=[1], headers=next_page(f"{API}/a?page=2"))).pages("/a")
