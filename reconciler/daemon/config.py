@@ -9,6 +9,9 @@ from pathlib import Path
 from reconciler.gitio.errors import RepositoryMissingError
 from reconciler.gitio.folder import read_folder
 from reconciler.gitio.mirror import Mirror
+from reconciler.gitio.reader import Commit
+from reconciler.gitio.url import parse_url
+from reconciler.reporting.hydrator_metadata import DryCommit
 from reconciler.snapshot.files import File, FileTree
 from reconciler.snapshot.objects import EXECUTABLE, FILE, BlobId
 
@@ -17,13 +20,14 @@ from reconciler.snapshot.objects import EXECUTABLE, FILE, BlobId
 class ConfigSnapshot:
     """The config at one commit: its id (`tree:<id>` for a plain folder), its date (0: none), its files.
 
-    `unreadable` says by path why a file could not be read at all.
+    `unreadable` says by path why a file could not be read at all; `dry` is the commit, which a plain folder has not.
     """
 
     id: str
     seconds: int
     files: FileTree
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    dry: DryCommit | None = None
 
 
 class FolderConfig:
@@ -68,4 +72,10 @@ class RepositoryConfig:
             new = reader.blobs(sorted(wanted - self._files.keys()))
         self._files = {blob: data for blob, data in {**self._files, **new}.items() if blob in wanted}
         files = FileTree({path: File(self._files[blob], mode == EXECUTABLE) for path, mode, blob in found})
-        return ConfigSnapshot(head, commit.seconds, files.below(self._directory))
+        return ConfigSnapshot(head, commit.seconds, files.below(self._directory), dry=self._dry(commit))
+
+    def _dry(self, commit: Commit) -> DryCommit:
+        url = parse_url(self._mirror.url)
+        who = f"{commit.author.name} <{commit.author.mail}>"
+        # a path of this machine tells other machines nothing
+        return DryCommit(commit.id, "" if url.local else url.text, who, commit.author.seconds, commit.message)

@@ -15,16 +15,19 @@ from reconciler.daemon.tools import Tools
 from reconciler.gitio.errors import GitError, ObjectMissingError, TooLargeError
 from reconciler.krm.findings import Finding, softened
 from reconciler.krm.identity import ObjectKey
+from reconciler.planning.branches import Layout
 from reconciler.planning.claims import Claims
 from reconciler.planning.destination import Destination, conflicts, draft_branch
 from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.ingredients import TooLargeToReadError
 from reconciler.planning.outcome import Rendered
 from reconciler.planning.plan import Decided, Workshop, decide_destination, new_state, plan_destination
+from reconciler.planning.promoter import metadata_path, with_metadata
 from reconciler.planning.source import Ingredients
 from reconciler.planning.standing import Heads, removal_names
 from reconciler.planning.state import DestinationState
 from reconciler.planning.tags import missing_tags, tag_start
+from reconciler.reporting.hydrator_metadata import metadata_file
 from reconciler.rules.variant import RoomResult, Upstream, Variant
 from reconciler.rules.variants.guards import ACK_DELETIONS
 from reconciler.snapshot.catalog import DEFAULT_NAMESPACE, PORCH_GROUP, Catalog
@@ -105,7 +108,15 @@ class Desk:
             plan = plan_destination(decided, reconciled)
         except GitError as error:
             return _left_alone(decided.destination, _trouble(decided.destination, error))
-        return replace(plan, tags=missing_tags(plan.destination, plan.after, self._tagging))
+        tags = missing_tags(plan.destination, plan.after, self._tagging)
+        return replace(plan, tags=tags, layouts=self._with_metadata(plan))
+
+    def _with_metadata(self, plan: DestinationPlan) -> tuple[Layout, ...]:
+        # a plain folder has no commit that a draft could name
+        dry = self.snapshot.dry
+        if dry is None:
+            return plan.layouts
+        return with_metadata(plan.layouts, plan.destination, plan.heads.removals, metadata_file(dry))
 
     def _decide(self, destination: Destination) -> Decided | DestinationPlan:
         try:
@@ -130,7 +141,9 @@ class Desk:
             self._catalog, _Sources(self, remote), self._counted, self._writer,
             self._tools.draft_template, self.snapshot.seconds, self._tools.removal_template,
         )  # fmt: skip
-        return decide_destination(destination, claims, state, heads, DestinationObjects(remote, destination), shop)
+        besides = metadata_path(destination, draft_branch(self._tools.draft_template, destination, ""))
+        objects = DestinationObjects(remote, destination, besides)
+        return decide_destination(destination, claims, state, heads, objects, shop)
 
     @cached_property
     def _conflicts(self) -> Mapping[ObjectKey, Finding]:

@@ -97,7 +97,8 @@ def _chain(
         parent, first = first, first + 1
     for index, step in enumerate(grow.steps):
         seconds = max(seconds, step.seconds)
-        yield NewCommit((parent,), tuple(_changes(remote, destination, step)), step.message, seconds)
+        beside = (Put(*grow.metadata),) if grow.metadata else ()
+        yield NewCommit((parent,), (*_changes(remote, destination, step), *beside), step.message, seconds)
         parent = first + index
 
 

@@ -232,14 +232,18 @@ class Remote:
 
 
 class DestinationObjects:
-    """A destination's remote as planning sees it: paths are whole, and our own commits are read as steps."""
+    """A destination's remote as planning sees it: paths are whole, and our own commits are read as steps.
 
-    def __init__(self, remote: Remote, destination: Destination) -> None:
+    `besides` is a file of ours that is no package's, and no work of anybody's.
+    """
+
+    def __init__(self, remote: Remote, destination: Destination, besides: str | None = None) -> None:
+        self._besides = [besides] if besides else []
         self._destination = destination
         self._tagged = remote.tagged
         self.tree_at, self.blob_at = remote.tree_at, remote.blob_at
         self.files, self.first_parents = remote.files, remote.first_parents
-        self.fork, self.collides = remote.fork, remote.collides
+        self.fork = remote.fork
         self.blob, self.offered = remote.blob, remote.offered
         self._remote, self._commit = remote, remote.commit
 
@@ -247,7 +251,11 @@ class DestinationObjects:
         """Return whether a path at `head` differs from what `base` and `branch` have there, `besides` some packages."""
         where = self._destination
         paths = [path for one in besides for path in (where.path(one), where.status_path(one))]
-        return self._remote.offers_more(head, base, branch, paths)
+        return self._remote.offers_more(head, base, branch, [*paths, *self._besides])
+
+    def collides(self, head: CommitId, base: CommitId, branch: CommitId, outside: Collection[str]) -> bool:
+        """Return whether `head` and `branch` have both changed a path since `base`, differently and in no `outside`."""
+        return self._remote.collides(head, base, branch, [*outside, *self._besides])
 
     def tagged(self, packages: Collection[str]) -> Mapping[str, Sequence[TaggedRevision]]:
         """Return the revisions of these packages that have tags, by package."""

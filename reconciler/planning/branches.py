@@ -39,7 +39,8 @@ class Grow:
     """Put `steps` on top of `start`: the draft's head, or a commit of the cluster branch for a new or rebuilt draft.
 
     `base` is the commit of the cluster branch that the draft starts at, `edited` whether people's commits are on it.
-    With `sync` the cluster branch is merged in first.
+    With `sync` the cluster branch is merged in first. `metadata` is a file, path and bytes, that every step puts beside
+    the packages for who takes the draft over; it is nobody's work.
     """
 
     branch: str
@@ -49,6 +50,7 @@ class Grow:
     steps: tuple[Step, ...]
     edited: bool = False
     sync: Sync | None = None
+    metadata: tuple[str, bytes] | None = None
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,12 @@ def approve(draft: OpenDraft, packages: Collection[str], at_once: bool) -> Refus
         what = ", ".join(sorted(packages)) or draft.branch
         return Nothing(f"{draft.destination.branch} has everything that {what} offers")
     reasons = (*_unproposed(draft, at_once), *draft.refusals(packages))
-    return Refused(reasons) if reasons else Publish(draft.chosen(packages), paths, not draft.others(packages))
+    if reasons:
+        return Refused(reasons)
+    whole = not draft.others(packages)
+    # a branch that has not all of a config's packages must not say that it has: Promoter would leave the rest
+    told = (draft.metadata,) if whole and draft.metadata else ()
+    return Publish(draft.chosen(packages), (*paths, *told), whole)
 
 
 def _unproposed(draft: OpenDraft, at_once: bool) -> tuple[Reason, ...]:

@@ -13,6 +13,7 @@ from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.planning.codes import MERGE_CONFLICT
 from reconciler.planning.destination import Destination
 from reconciler.planning.ground import Ground, Objects
+from reconciler.planning.promoter import metadata_path
 from reconciler.planning.state import DraftBranch, PackageRecord
 from reconciler.snapshot.objects import BlobId, CommitId, ObjectId, TreeId
 
@@ -86,7 +87,8 @@ class DraftedPackage:
 class OpenDraft:
     """A draft branch as it stands: `base` is the commit of the cluster branch it starts at, `published` its head now.
 
-    `proposed` is where its proposal points to, `paths` everything it offers, packages or not.
+    `proposed` is where its proposal points to, `paths` everything it offers, packages or not. `metadata` tells GitOps
+    Promoter of which config the whole draft was made; it is offered, too, and nobody's work.
     """
 
     destination: Destination
@@ -98,6 +100,7 @@ class OpenDraft:
     edited: bool
     packages: tuple[DraftedPackage, ...]
     paths: tuple[Offered, ...]
+    metadata: Offered | None = None
 
     @property
     def lifecycle(self) -> Lifecycle:
@@ -171,10 +174,13 @@ def open_drafts(ground: Ground, contents: Contents) -> tuple[OpenDraft, ...]:
 def _open(ground: Ground, contents: Contents, branch: str, known: DraftBranch, published: CommitId) -> OpenDraft:
     head = ground.heads.drafts[branch]
     packages = tuple(_packages(ground, contents, branch, known))
-    paths = contents.offered(head, known.base, published)
+    offered = contents.offered(head, known.base, published)
+    beside = metadata_path(ground.destination, branch)
+    paths = tuple(one for one in offered if one.path != beside)
+    metadata = next((one for one in offered if one.path == beside and one.id), None)
     proposed = ground.heads.proposed.get(branch)
     return OpenDraft(
-        ground.destination, branch, head, known.base, published, proposed, known.edited, packages, paths
+        ground.destination, branch, head, known.base, published, proposed, known.edited, packages, paths, metadata
     )  # fmt: skip
 
 
