@@ -176,12 +176,16 @@ class Variant:
 
 @dataclass(frozen=True)
 class Stalled:
-    """An owner whose variant cannot be worked out; whatever stands at its place stays (tenets 5 and 6)."""
+    """An owner whose variant cannot be worked out; whatever stands at its place stays (tenets 5 and 6).
+
+    `upstream` is where it wants its package from, as far as that can be read.
+    """
 
     owner: Owner
     conditions: tuple[Condition, ...]
     findings: tuple[Finding, ...]
     place: Place | None = None
+    upstream: Place | None = None
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,12 @@ CODES = (
         Scope.OBJECT,
         "A tag names a commit that no revision names, so that it cannot be written down as one.",
     ),
+    UPSTREAM_CYCLE := Code(
+        "UpstreamCycle",
+        Severity.ERROR,
+        Scope.OBJECT,
+        "The upstreams of PackageVariants lead in a circle, so that a package would be made from itself.",
+    ),
     UPSTREAM_NOT_FOUND := Code(
         "UpstreamNotFound", Severity.ERROR, Scope.OBJECT, "An upstream package, revision or Repository does not exist."
     ),

@@ -10,6 +10,7 @@ from reconciler.krm.findings import Finding
 from reconciler.rules.repository import kptfile_url
 from reconciler.rules.variant import RoomResult
 from reconciler.rules.variants.codes import UPSTREAM_WARNING
+from reconciler.rules.variants.cycles import without_cycles
 from reconciler.rules.variants.pins import result_of_pins
 from reconciler.rules.variants.set_results import result_of_set
 from reconciler.rules.variants.singles import result_of_variant
@@ -33,7 +34,7 @@ def variants_of(catalog: Catalog, around: Surroundings) -> RoomResult:
         # two sets can come to one name: the first of them keeps it, and the other is told of the conflict
         names |= {status.key.name for status in result.statuses if status.spec is not None}
     results += (result_of_variant(one, around, upstreams) for one in written)
-    return _joined([*results, result_of_pins(catalog, around, upstreams)])
+    return without_cycles(_joined([*results, result_of_pins(catalog, around, upstreams)]), catalog, around)
 
 
 def _joined(results: list[RoomResult]) -> RoomResult:

@@ -68,7 +68,8 @@ def place_variant(
             finding = UPSTREAM_UNREACHABLE.finding(message, where)
         case Resolved():
             return _variant(owner, spec, written.where, found, around)
-    return Stalled(owner, conditions, (finding,), _place(owner, spec))
+    origin = Place(namespace, spec.upstream.repo, spec.upstream.package)
+    return Stalled(owner, conditions, (finding,), _place(owner, spec), origin)
 
 
 def _variant(owner: Owner, spec: PackageVariantSpec, where: Where, found: Resolved, around: Surroundings) -> Variant:

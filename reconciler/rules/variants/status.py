@@ -30,7 +30,7 @@ def variant_unresolved(failure: Unresolved) -> Conditions:
 
 
 def variant_stalled(reason: str, message: str) -> Conditions:
-    """A PackageVariant in conflict: DownstreamExists, OwnershipConflict, DownstreamConflict, DownstreamNotFound."""
+    """A PackageVariant that its place or its upstream leads nowhere: DownstreamExists, UpstreamCycle and the like."""
     return _pair(("True", reason, message), ("False", reason, message))
 
 

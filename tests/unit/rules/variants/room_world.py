@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from reconciler.expressions import Limits
 from reconciler.krm.identity import ObjectKey
-from reconciler.rules.repository import Repository, read_repositories
+from reconciler.rules.repository import Repository, kptfile_url, read_repositories
 from reconciler.rules.variant import RoomResult
 from reconciler.rules.variants.naming import TargetKey
 from reconciler.rules.variants.room import Surroundings, variants_of
@@ -89,7 +89,8 @@ class World:
         return Refs(TAGS, {"packages/gateway/Kptfile": KPTFILE, **self.files}, skipped=self.skipped)
 
     def url(self, repository: Repository) -> str:
-        return f"remote of {repository.key.name}"
+        # an address is a remote, whatever Repositories call it
+        return f"remote of {kptfile_url(repository.url).rpartition('/')[2].removesuffix('.git')}"
 
     def seconds(self, repository: Repository, commit: CommitId) -> int:
         return {"c1": 1_000, "c2": 2_000}.get(commit, 0)
