@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import RLock
 from typing import Literal
 
-from tests.support.git_env import git, make_bare, read_ref
+from tests.support.git_env import git, make_bare
 
 RequestState = Literal["open", "closed", "merged"]
 ReviewState = Literal["APPROVED", "CHANGES_REQUESTED", "COMMENTED", "DISMISSED"]
@@ -129,9 +131,13 @@ class FakeForge:
         self.lock = RLock()
         self._trouble = Trouble()
 
-    def make(self, path: str) -> FakeRepository:
-        """Make an empty repository, such as `acme/fleet`."""
-        bare = make_bare(self.root / f"{path}.git")
+    def make(self, path: str, like: Path | None = None) -> FakeRepository:
+        """Make a repository, such as `acme/fleet`: an empty one, or a copy of another bare one."""
+        bare = self.root / f"{path}.git"
+        if like:
+            shutil.copytree(like, bare)
+        else:
+            make_bare(bare)
         self.repositories[path] = FakeRepository(self, path, bare, len(self.repositories) + 1)
         return self.repositories[path]
 
@@ -173,7 +179,8 @@ class FakeRepository:
         self.statuses: dict[str, list[Status]] = {}
         self.labels: dict[str, int] = {}
         self._requests: dict[int, FakeRequest] = {}
-        self._seen = ""
+        self._seen: dict[str, str] = {}
+        self._contained: dict[tuple[str, str], bool] = {}
 
     @property
     def now(self) -> int:
@@ -181,7 +188,7 @@ class FakeRepository:
 
     def branch(self, name: str) -> str | None:
         """Return the commit of a branch."""
-        return read_ref(self.bare, f"refs/heads/{name}")
+        return self._branches().get(name)
 
     def has_commit(self, commit: str) -> bool:
         """Return whether a full commit id is one of this repository's."""
@@ -260,8 +267,10 @@ class FakeRepository:
 
     def contains(self, commit: str, other: str) -> bool:
         """Return whether a commit is, or descends from, another one."""
-        done = git(self.bare, "rev-list", "--max-count=1", other, f"^{commit}")
-        return not done
+        if (commit, other) not in self._contained:
+            beyond = git(self.bare, "rev-list", "--max-count=1", other, f"^{commit}")
+            self._contained[commit, other] = not beyond
+        return self._contained[commit, other]
 
     def merges_cleanly(self, request: FakeRequest) -> bool:
         """Return whether a merge would have no conflict."""
@@ -284,6 +293,19 @@ class FakeRepository:
         request.merge_commit = merged
         self._end(request, "merged")
         return merged
+
+    def _branches(self) -> dict[str, str]:
+        # read from the files, as git lays them out: a process for each look would take most of a test's time
+        heads, packed = self.bare / "refs/heads", self.bare / "packed-refs"
+        loose = {}
+        for file in heads.rglob("*"):
+            # a push may be under way
+            with suppress(FileNotFoundError, IsADirectoryError):
+                if file.suffix != ".lock":
+                    loose[file.relative_to(heads).as_posix()] = file.read_text().strip()
+        lines = [line.partition(" ") for line in packed.read_text().splitlines()] if packed.exists() else []
+        branches = {name.removeprefix("refs/heads/"): commit for commit, _, name in lines if "refs/heads/" in name}
+        return branches | loose
 
     def _commit(self, branch: str) -> str:
         commit = self.branch(branch)
@@ -318,11 +340,10 @@ class FakeRepository:
         return self._merged_tree(ours, theirs)
 
     def _follow_branches(self) -> None:
-        lines = git(self.bare, "for-each-ref", "--format=%(refname:lstrip=2) %(objectname)", "refs/heads")
-        if lines == self._seen:
+        branches = self._branches()
+        if branches == self._seen:
             return
-        self._seen = lines
-        branches = dict(line.split(" ") for line in lines.splitlines())
+        self._seen = branches
         for request in self._requests.values():
             if request.state == "open" and not request.from_fork:
                 self._follow(request, branches)

@@ -1,0 +1,728 @@
+"""GitHub's driver against a GitHub whose truth is a bare repository, and whose refusals are GitHub's."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from reconciler.forge.budget import Budget
+from reconciler.forge.errors import (
+    ForgeAnswerError,
+    ForgeBusyError,
+    ForgeCredentialsError,
+    ForgeError,
+    ForgeMissingError,
+    ForgeRefusedError,
+    ForgeUnreachableError,
+    HeadMovedError,
+)
+from reconciler.forge.github import GitHub
+from reconciler.forge.http import Client
+from reconciler.forge.port import Forge
+from reconciler.forge.request import Hold, MergeMethod, NewRequest, PullRequest, Verdict
+from reconciler.snapshot.objects import CommitId
+from tests.support.fake_forge.clock import Clock
+from tests.support.fake_forge.core import FakeForge, ReviewState
+from tests.support.fake_forge.github import GitHubWire
+from tests.support.fake_forge.server import serve
+from tests.support.git_env import commit_files, git, make_bare, read_file
+
+HEAD, BASE = "drafts/east", "clusters/east"
+PLANTED = "ghp_" + "planted" * 3
+NEW = NewRequest(HEAD, BASE, "east: nginx v2", "What changes:\n\n- nginx")
+
+
+class World:
+    """A GitHub with one repository: a cluster's branch, and a draft that is one commit ahead."""
+
+    def __init__(self, folder: Path, like: Path) -> None:
+        self.clock = Clock()
+        self.forge = FakeForge(folder, self.clock)
+        self.repository = self.forge.make("acme/fleet", like)
+        self.bare = self.repository.bare
+        self.wire = GitHubWire(self.forge)
+        self.budget = Budget(0, 0, self.clock)
+        self.clients: list[Client] = []
+        self.url = ""
+
+    def commit(self, branch: str, files: dict[str, bytes | None]) -> CommitId:
+        return CommitId(commit_files(self.bare, f"refs/heads/{branch}", files))
+
+    def branch(self, name: str, start: str = BASE) -> None:
+        git(self.bare, "branch", "--force", name, start)
+
+    def driver(self, token: str = "", url: str = "", name: str = "fleet") -> GitHub:
+        authorize = {"Authorization": f"Bearer {token or self.forge.token}"}
+        client = Client(url or self.url, lambda: authorize, self.budget, self.clock)
+        self.clients.append(client)
+        return GitHub(client, "acme", name)
+
+    def asked(self, method: str = "GET") -> list[str]:
+        return [path.removeprefix("/repos/acme/fleet") for one, path in self.forge.calls if one == method]
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    bare = make_bare(tmp_path_factory.mktemp("ground") / "fleet.git")
+    commit_files(bare, f"refs/heads/{BASE}", {"nginx/a.yaml": b"a: 1\n"})
+    git(bare, "branch", HEAD, BASE)
+    commit_files(bare, f"refs/heads/{HEAD}", {"nginx/a.yaml": b"a: 2\n"})
+    return bare
+
+
+@pytest.fixture
+def world(tmp_path: Path, ground: Path) -> Iterator[World]:
+    world = World(tmp_path, ground)
+    with serve(world.wire) as url:
+        world.url = url
+        yield world
+    for client in world.clients:
+        client.close()
+
+
+def test_it_is_a_forge(world: World) -> None:
+    port: Forge = world.driver()
+
+    assert port.open_requests() == ()
+
+
+# the life of a pull request
+
+
+def test_a_draft_is_opened_with_all_that_it_says(world: World) -> None:
+    made = world.driver().create(NEW)
+
+    assert made == PullRequest(
+        number=1,
+        url=f"{world.url}/acme/fleet/pull/1",
+        title="east: nginx v2",
+        body="What changes:\n\n- nginx",
+        head=HEAD,
+        base=BASE,
+        commit=CommitId(git(world.bare, "rev-parse", HEAD)),
+        state="open",
+        draft=True,
+        hold="",
+        created=int(world.clock.now),
+    )
+    assert world.asked("POST") == ["/pulls"]
+
+
+def test_a_pull_request_need_not_be_a_draft_nor_say_anything(world: World) -> None:
+    github = world.driver()
+    made = github.create(NewRequest(HEAD, BASE, "t", "", draft=False))
+
+    assert (made.draft, made.body) == (False, "")
+    assert github.request(1) == made
+
+
+def test_labels_are_given_by_a_second_call(world: World) -> None:
+    world.driver().create(NewRequest(HEAD, BASE, "t", "b", labels=("fleet", "draft")))
+
+    assert world.repository.request(1).labels == ["fleet", "draft"]
+    assert world.asked("POST") == ["/pulls", "/issues/1/labels"]
+
+
+def test_labels_that_are_refused_leave_the_pull_request_and_the_error_says_so(world: World) -> None:
+    github = world.driver()
+    with pytest.raises(ForgeRefusedError, match=r"pull request 1 stands, but without its labels: .* 422"):
+        github.create(NewRequest(HEAD, BASE, "t", "b", labels=("",)))
+
+    assert [one.number for one in github.open_requests()] == [1]
+
+
+def test_open_requests_are_listed_by_number_over_all_pages(world: World) -> None:
+    github = world.driver()
+    head = git(world.bare, "rev-parse", HEAD)
+    for number in range(103):
+        (world.bare / f"refs/heads/drafts/{number}").write_text(f"{head}\n")
+        world.repository.open(f"drafts/{number}", BASE, f"number {number}", "", draft=True)
+    world.repository.close(world.repository.request(7))
+
+    assert [one.number for one in github.open_requests()] == [*range(1, 7), *range(8, 104)]
+    assert world.asked() == ["/pulls", "/pulls"]
+
+
+@pytest.mark.parametrize("fork", ["stranger/fleet", "acme/fleet-copy", "stranger/"])
+def test_requests_from_forks_are_not_ours(world: World, fork: str) -> None:
+    github = world.driver()
+    github.create(NEW)
+    world.clock.now += 5
+    world.repository.open(HEAD, BASE, "mine!", "", draft=False, from_fork=fork)
+    found = github.find(HEAD, BASE)
+
+    assert [one.number for one in github.open_requests()] == [1]
+    assert found is not None
+    assert found.number == 1
+
+
+def test_the_pull_request_of_two_branches_that_was_opened_last_is_found(world: World) -> None:
+    github = world.driver()
+    assert github.find(HEAD, BASE) is None
+    github.close(github.create(NEW))
+    world.clock.now += 5
+    github.create(NEW)
+    world.branch("clusters/west")
+    github.create(NewRequest(HEAD, "clusters/west", "other base", ""))
+    found = github.find(HEAD, BASE)
+
+    assert found is not None
+    assert (found.number, found.state) == (2, "open")
+    assert github.find("drafts/none", BASE) is None
+
+
+def test_title_and_body_are_changed(world: World) -> None:
+    github = world.driver()
+    github.update(github.create(NEW), "another", "")
+    changed = github.request(1)
+
+    assert (changed.title, changed.body, changed.draft) == ("another", "", True)
+
+
+def test_a_draft_becomes_ready_and_a_draft_again(world: World) -> None:
+    github = world.driver()
+    made = github.create(NEW)
+    seen = []
+    for draft in (False, False, True, True):
+        github.set_draft(made, draft)
+        seen.append(github.request(1).draft)
+
+    assert seen == [False, False, True, True]
+    assert [path for path in world.asked("POST") if path == "/graphql"] == ["/graphql"] * 2
+
+
+def test_an_enterprise_server_has_graphql_beside_its_rest(tmp_path: Path, ground: Path) -> None:
+    world = World(tmp_path, ground)
+    with serve(GitHubWire(world.forge, prefix="/api/v3")) as url:
+        github = world.driver(url=f"{url}/api/v3/")
+        github.set_draft(github.create(NEW), False)
+        world.clients[0].close()
+
+    assert not world.repository.request(1).draft
+    assert ("POST", "/api/graphql") in world.forge.calls
+
+
+def test_a_closed_request_stays_closed(world: World) -> None:
+    github = world.driver()
+    made = github.create(NEW)
+    github.close(made)
+    github.close(made)
+
+    assert github.request(1).state == "closed"
+    assert github.open_requests() == ()
+
+
+@pytest.mark.parametrize(("passed", "state"), [(True, "success"), (False, "failure")])
+def test_a_verdict_is_a_commit_status(world: World, passed: bool, state: str) -> None:
+    github = world.driver()
+    commit = github.create(NEW).commit
+    github.report(commit, Verdict(passed, "why\nnot"))
+    status = world.repository.status(commit, "reconciler")
+
+    assert status is not None
+    assert (status.state, status.description) == (state, "why not")
+
+
+def test_a_long_verdict_is_cut(world: World) -> None:
+    github = world.driver()
+    commit = github.create(NEW).commit
+    github.report(commit, Verdict(True, "é" * 141))
+    status = world.repository.status(commit, "reconciler")
+
+    assert status is not None
+    assert status.description == "é" * 139 + "…"
+
+
+def test_the_branch_is_what_counts(world: World) -> None:
+    github = world.driver()
+    github.create(NEW)
+    pushed = world.commit(HEAD, {"nginx/b.yaml": b"b: 1\n"})
+    assert github.request(1).commit == pushed
+    git(world.bare, "branch", "-D", HEAD)
+
+    assert github.request(1).state == "closed"
+
+
+def test_a_merge_by_hand_counts(world: World) -> None:
+    github = world.driver()
+    github.create(NEW)
+    world.branch(BASE, HEAD)
+    git(world.bare, "branch", "-D", HEAD)
+
+    assert github.request(1).state == "merged"
+
+
+# merging
+
+
+@pytest.mark.parametrize(
+    ("method", "subject", "parents"),
+    [
+        pytest.param("merge", "publish east", 2, id="merge"),
+        pytest.param("squash", "publish east", 1, id="squash"),
+        pytest.param("rebase", "change", 1, id="rebase"),
+    ],
+)
+def test_a_merge_ends_on_the_base_branch(world: World, method: MergeMethod, subject: str, parents: int) -> None:
+    github = world.driver()
+    made = github.create(NewRequest(HEAD, BASE, "t", "b", draft=False))
+    world.commit(BASE, {"other/b.yaml": b"b: 1\n"})
+    github.merge(made, method, "publish east\n\nwith words\n\nTrailer: yes\n")
+    message = git(world.bare, "log", "-1", "--format=%B", BASE)
+
+    assert github.request(1).state == "merged"
+    assert read_file(world.bare, BASE, "nginx/a.yaml") == "a: 2"
+    assert read_file(world.bare, BASE, "other/b.yaml") == "b: 1"
+    assert len(git(world.bare, "log", "-1", "--format=%P", BASE).split()) == parents
+    assert message.startswith(subject)
+    assert message.rstrip().endswith("with words\n\nTrailer: yes") == (method != "rebase")
+
+
+def test_a_head_that_moved_is_not_merged(world: World) -> None:
+    github = world.driver()
+    made = github.create(NewRequest(HEAD, BASE, "t", "b", draft=False))
+    world.commit(HEAD, {"nginx/b.yaml": b"b: 1\n"})
+    before = git(world.bare, "rev-parse", BASE)
+    with pytest.raises(HeadMovedError, match="409 Head branch was modified"):
+        github.merge(made, "merge", "m")
+
+    assert git(world.bare, "rev-parse", BASE) == before
+    assert github.request(1).state == "open"
+
+
+def close_it(world: World, github: GitHub, made: PullRequest) -> None:
+    github.close(made)
+
+
+def make_it_conflict(world: World, github: GitHub, made: PullRequest) -> None:
+    world.commit(BASE, {"nginx/a.yaml": b"a: 3\n"})
+
+
+def make_it_a_draft(world: World, github: GitHub, made: PullRequest) -> None:
+    github.set_draft(made, True)
+
+
+def allow_squashing_alone(world: World, github: GitHub, made: PullRequest) -> None:
+    world.wire.methods = {"squash"}
+
+
+@pytest.mark.parametrize(
+    ("happens", "words"),
+    [
+        (close_it, "405 Pull Request is not mergeable"),
+        (make_it_conflict, "405 Pull Request is not mergeable"),
+        (make_it_a_draft, "405 Pull Request is still a draft"),
+        (allow_squashing_alone, "405 Merge merges are not allowed on this repository"),
+    ],
+)
+@pytest.mark.parametrize("method", ["merge", "rebase"])
+def test_what_github_does_not_merge_is_told_in_its_words(
+    world: World, happens: Callable[[World, GitHub, PullRequest], None], words: str, method: MergeMethod
+) -> None:
+    github = world.driver()
+    made = github.create(NewRequest(HEAD, BASE, "t", "b", draft=False))
+    happens(world, github, made)
+    with pytest.raises(ForgeRefusedError, match=words.replace("Merge merges", f"{method.capitalize()} merges")) as told:
+        github.merge(made, method, "m")
+
+    assert not isinstance(told.value, HeadMovedError)
+
+
+# what holds
+
+
+def review(*said: tuple[str, ReviewState]) -> Callable[[World], None]:
+    def happen(world: World) -> None:
+        for user, state in said:
+            world.repository.review(1, user, state)
+
+    return happen
+
+
+def approve_then_push(world: World) -> None:
+    world.repository.review(1, "ada", "APPROVED")
+    world.commit(HEAD, {"nginx/b.yaml": b"b: 1\n"})
+
+
+def push_after_changes_were_asked_for(world: World) -> None:
+    world.repository.review(1, "ada", "CHANGES_REQUESTED")
+    world.commit(HEAD, {"nginx/b.yaml": b"b: 1\n"})
+    world.repository.review(1, "bob", "APPROVED")
+
+
+def set_auto_merge(world: World) -> None:
+    world.repository.request(1).auto_merge = True
+
+
+@pytest.mark.parametrize(
+    ("happens", "hold"),
+    [
+        pytest.param(review(), "", id="nobody-looked"),
+        pytest.param(review(("ada", "APPROVED")), "approved", id="approved"),
+        pytest.param(review(("ada", "COMMENTED")), "", id="commented"),
+        pytest.param(review(("ada", "APPROVED"), ("ada", "COMMENTED")), "approved", id="approved-then-commented"),
+        pytest.param(review(("ada", "APPROVED"), ("bob", "CHANGES_REQUESTED")), "", id="another-asks-for-changes"),
+        pytest.param(review(("ada", "CHANGES_REQUESTED"), ("ada", "APPROVED")), "approved", id="changed-her-mind"),
+        pytest.param(review(("ada", "APPROVED"), ("ada", "CHANGES_REQUESTED")), "", id="changed-her-mind-back"),
+        pytest.param(review(("ada", "APPROVED"), ("ada", "DISMISSED")), "", id="dismissed"),
+        pytest.param(review(("ada", "DISMISSED"), ("bob", "APPROVED")), "approved", id="other-was-dismissed"),
+        pytest.param(approve_then_push, "", id="approved-what-was"),
+        pytest.param(push_after_changes_were_asked_for, "", id="changes-asked-for-stand-over-a-push"),
+        pytest.param(set_auto_merge, "auto-merge", id="auto-merge"),
+    ],
+)
+def test_what_holds_a_pull_request(world: World, happens: Callable[[World], None], hold: Hold) -> None:
+    github = world.driver()
+    github.create(NewRequest(HEAD, BASE, "t", "b", draft=False))
+    happens(world)
+    found = github.find(HEAD, BASE)
+
+    assert [one.hold for one in github.open_requests()] == [hold]
+    assert found == github.request(1)
+    assert github.request(1).hold == hold
+
+
+def test_a_draft_is_held_by_nobody_and_its_reviews_are_not_asked_for(world: World) -> None:
+    github = world.driver()
+    github.create(NEW)
+    world.repository.review(1, "ada", "APPROVED")
+
+    assert github.request(1).hold == ""
+    assert world.asked() == ["/pulls/1"]
+
+
+def test_what_is_over_is_held_by_nobody(world: World) -> None:
+    github = world.driver()
+    made = github.create(NewRequest(HEAD, BASE, "t", "b", draft=False))
+    world.repository.review(1, "ada", "APPROVED")
+    github.close(made)
+
+    assert github.request(1).hold == ""
+
+
+def test_reviews_are_asked_for_once_for_every_change(world: World) -> None:
+    github = world.driver()
+    github.create(NewRequest(HEAD, BASE, "t", "b", draft=False))
+    world.clock.now += 100
+    holds = [github.open_requests()[0].hold for _ in range(3)]
+    world.repository.review(1, "ada", "APPROVED")
+    world.clock.now += 100
+    holds += [github.open_requests()[0].hold for _ in range(3)]
+
+    assert holds == ["", "", "", "approved", "approved", "approved"]
+    assert world.asked().count("/pulls/1/reviews") == 2
+
+
+def test_a_review_in_the_second_of_the_last_change_is_not_missed(world: World) -> None:
+    github = world.driver()
+    github.create(NewRequest(HEAD, BASE, "t", "b", draft=False))
+    before = github.request(1).hold
+    world.repository.review(1, "ada", "APPROVED")
+
+    assert (before, github.request(1).hold) == ("", "approved")
+
+
+def test_what_did_not_change_is_answered_with_nothing_new(world: World) -> None:
+    sent: list[int] = []
+
+    class Counting(httpx.HTTPTransport):
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            response = super().handle_request(request)
+            sent.append(response.status_code)
+            return response
+
+    client = Client(
+        world.url, lambda: {"Authorization": f"Bearer {world.forge.token}"}, world.budget, world.clock, Counting()
+    )
+    github = GitHub(client, "acme", "fleet")
+    world.repository.open(HEAD, BASE, "t", "b", draft=True)
+    seen = [github.open_requests() for _ in range(2)]
+    world.repository.close(world.repository.request(1))
+    seen.append(github.open_requests())
+    client.close()
+
+    assert seen[0] == seen[1] != seen[2] == ()
+    assert sent == [200, 304, 200]
+
+
+# what GitHub refuses
+
+
+@pytest.mark.parametrize(
+    ("new", "words"),
+    [
+        pytest.param(NEW, f"422 .*A pull request already exists for acme:{HEAD}", id="one-is-open"),
+        pytest.param(NewRequest("drafts/none", BASE, "t", ""), "422 .*field head, code invalid", id="no-head"),
+        pytest.param(NewRequest(HEAD, "clusters/none", "t", ""), "422 .*field base, code invalid", id="no-base"),
+        pytest.param(NewRequest("same", BASE, "t", ""), f"422 .*No commits between {BASE} and same", id="no-commits"),
+        pytest.param(NewRequest("other", BASE, "t" * 257, ""), "422 .*title is too long", id="long-title"),
+        pytest.param(NewRequest("other", BASE, "t", "b" * 65537), "422 .*body is too long", id="long-body"),
+    ],
+)
+def test_what_github_does_not_open_is_told_in_its_words(world: World, new: NewRequest, words: str) -> None:
+    github = world.driver()
+    github.create(NEW)
+    world.branch("same")
+    world.branch("other", HEAD)
+    with pytest.raises(ForgeRefusedError, match=words):
+        github.create(new)
+
+    assert len(github.open_requests()) == 1
+
+
+def test_a_repository_without_drafts_says_so(world: World) -> None:
+    world.wire.drafts = False
+    with pytest.raises(ForgeRefusedError, match=r"422 .*Draft pull requests are not supported"):
+        world.driver().create(NEW)
+
+
+def test_what_is_closed_becomes_no_draft(world: World) -> None:
+    github = world.driver()
+    made = github.create(NEW)
+    github.close(made)
+    with pytest.raises(ForgeRefusedError, match="markPullRequestReadyForReview: The pull request is closed"):
+        github.set_draft(made, False)
+
+
+def test_a_status_of_a_commit_that_was_never_pushed_is_refused(world: World) -> None:
+    with pytest.raises(ForgeRefusedError, match="422 No commit found for SHA: 1111"):
+        world.driver().report(CommitId("1" * 40), Verdict(True, ""))
+
+
+CALLS: list[tuple[str, Callable[[GitHub, PullRequest], object]]] = [
+    ("open_requests", lambda github, _: github.open_requests()),
+    ("request", lambda github, made: github.request(made.number)),
+    ("find", lambda github, _: github.find(HEAD, BASE)),
+    ("create", lambda github, _: github.create(NewRequest("drafts/west", BASE, "t", "b", labels=("x",)))),
+    ("update", lambda github, made: github.update(made, "t", "b")),
+    ("set_draft", lambda github, made: github.set_draft(made, False)),
+    ("close", lambda github, made: github.close(made)),
+    ("report", lambda github, made: github.report(made.commit, Verdict(False, "no"))),
+    ("merge", lambda github, made: github.merge(made, "merge", "m")),
+]
+every_call = pytest.mark.parametrize("call", [pytest.param(call, id=name) for name, call in CALLS])
+every_write = pytest.mark.parametrize("call", [pytest.param(call, id=name) for name, call in CALLS[3:]])
+Call = Callable[[GitHub, PullRequest], object]
+
+
+@pytest.fixture
+def made(world: World) -> PullRequest:
+    world.branch("drafts/west", HEAD)
+    return world.driver().create(NEW)
+
+
+@every_call
+def test_a_busy_forge_is_left_alone_by_all(world: World, made: PullRequest, call: Call) -> None:
+    github, calls = world.driver(), len(world.forge.calls)
+    world.forge.busy_for(30)
+    for _ in range(2):
+        with pytest.raises(ForgeBusyError) as refused:
+            call(github, made)
+        assert refused.value.until == world.clock.now + 30
+
+    assert len(world.forge.calls) == calls + 1
+
+
+@every_call
+def test_a_quota_that_is_used_up_is_waited_for(world: World, made: PullRequest, call: Call) -> None:
+    world.forge.spent_until(world.clock.now + 1200)
+    with pytest.raises(ForgeBusyError, match="API rate limit exceeded") as refused:
+        call(world.driver(), made)
+
+    assert refused.value.until == world.clock.now + 1200
+
+
+@every_call
+def test_a_forge_that_is_down_is_unreachable(world: World, made: PullRequest, call: Call) -> None:
+    world.forge.down()
+    with pytest.raises(ForgeUnreachableError, match=r"503 .*Unicorn"):
+        call(world.driver(), made)
+
+
+@every_call
+def test_a_wrong_token_is_not_accepted_and_not_told(world: World, made: PullRequest, call: Call) -> None:
+    with pytest.raises(ForgeCredentialsError, match="401 Bad credentials") as refused:
+        call(world.driver(token=PLANTED), made)
+
+    assert PLANTED not in "".join(traceback.format_exception(refused.value))
+
+
+@every_call
+def test_a_repository_that_may_not_be_seen_is_missing(world: World, made: PullRequest, call: Call) -> None:
+    with pytest.raises(ForgeMissingError, match="404 Not Found"):
+        call(world.driver(name="none"), made)
+
+
+@every_write
+def test_a_write_that_is_not_allowed_is_refused(world: World, made: PullRequest, call: Call) -> None:
+    world.forge.forbid("Resource not accessible by personal access token")
+    with pytest.raises(ForgeRefusedError, match="403 Resource not accessible by personal access token"):
+        call(world.driver(), made)
+
+
+@every_write
+def test_a_write_beyond_the_budget_is_not_sent(world: World, made: PullRequest, call: Call) -> None:
+    world.budget = Budget(1, 0, world.clock)
+    github = world.driver()
+    github.update(made, "t", "b")
+    writes = sum(method != "GET" for method, _ in world.forge.calls)
+    with pytest.raises(ForgeBusyError, match="1 writes a minute"):
+        call(github, made)
+
+    assert sum(method != "GET" for method, _ in world.forge.calls) == writes
+
+
+# answers that no GitHub gives
+
+
+def answer_with(world: World, change: Callable[[dict[str, Any]], object]) -> GitHub:
+    """Return a driver of a forge whose pull requests look a little different."""
+    shown = world.wire._pull(world.repository, world.repository.request(1))
+    change(shown)
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, json=shown))
+    return GitHub(Client("https://api.github.com", dict, world.budget, world.clock, transport), "acme", "fleet")
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        (lambda shown: shown.pop("number"), "number"),
+        (lambda shown: shown.update(number=True), "number"),
+        (lambda shown: shown.update(title=None), "title"),
+        (lambda shown: shown.update(body=7), "body"),
+        (lambda shown: shown.update(head=None), "head.ref"),
+        (lambda shown: shown["head"].update(sha="../../x"), "head.sha"),
+        (lambda shown: shown.update(base=[]), "base.ref"),
+        (lambda shown: shown.update(draft="no"), "draft"),
+        (lambda shown: shown.update(created_at="today"), "created_at"),
+    ],
+)
+def test_a_field_that_is_missing_or_wrong_is_named(
+    world: World, made: PullRequest, change: Callable[[dict[str, Any]], object], field: str
+) -> None:
+    with pytest.raises(ForgeAnswerError, match=f"GET /repos/acme/fleet/pulls/1: .*{field}"):
+        answer_with(world, change).request(1)
+
+
+@pytest.mark.parametrize("call", [lambda github: github.find(HEAD, BASE), lambda github: github.open_requests()])
+def test_a_list_must_be_a_list(world: World, made: PullRequest, call: Callable[[GitHub], object]) -> None:
+    with pytest.raises(ForgeAnswerError, match="must be a list"):
+        call(answer_with(world, lambda _: None))
+
+
+def graph_of(*answers: Any) -> GitHub:
+    """Return a driver of a GitHub whose GraphQL gives these answers."""
+    waiting = iter(answers)
+
+    def answering(request: httpx.Request) -> httpx.Response:
+        shown = {"draft": True, "node_id": "PR_1"}
+        return httpx.Response(200, json=shown if request.method == "GET" else next(waiting))
+
+    clock = Clock()
+    client = Client("https://api.github.com", dict, Budget(0, 0, clock), clock, httpx.MockTransport(answering))
+    return GitHub(client, "acme", "fleet")
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "words"),
+    [
+        pytest.param(
+            {"errors": [{"type": "NOT_FOUND", "message": "no\nnode"}]}, ForgeMissingError, "no node", id="none"
+        ),
+        pytest.param({"errors": [{"type": "FORBIDDEN", "message": "no"}]}, ForgeRefusedError, ": no", id="forbidden"),
+        pytest.param({"errors": [{"type": "RATE_LIMITED", "message": "x"}]}, ForgeBusyError, ": x", id="limited"),
+        pytest.param({"errors": ["?"]}, ForgeRefusedError, "refused", id="no-words"),
+        pytest.param({"errors": "?"}, ForgeRefusedError, "refused", id="no-list"),
+        pytest.param({"data": None}, ForgeAnswerError, "isDraft", id="no-data"),
+        pytest.param([], ForgeAnswerError, "must be an object", id="no-object"),
+        pytest.param(
+            {"data": {"markPullRequestReadyForReview": {"pullRequest": {"isDraft": True}}}},
+            ForgeRefusedError,
+            "left pull request 1 as it was",
+            id="nothing-changed",
+        ),
+    ],
+)
+def test_graphql_refuses_in_its_own_way(made: PullRequest, answer: Any, kind: type[ForgeError], words: str) -> None:
+    with pytest.raises(kind, match=words):
+        graph_of(answer).set_draft(made, False)
+
+
+def test_graphql_s_limit_lets_the_forge_rest(made: PullRequest) -> None:
+    github = graph_of({"errors": [{"type": "RATE_LIMITED", "message": "x"}]})
+    with pytest.raises(ForgeBusyError) as refused:
+        github.set_draft(made, False)
+    assert refused.value.until == Clock().now + 60
+    with pytest.raises(ForgeBusyError, match="asked for patience"):
+        github.request(1)
+
+
+def test_a_base_that_moved_while_merging_is_tried_again(world: World, made: PullRequest) -> None:
+    words = {"message": "Base branch was modified. Review and try the merge again."}
+    transport = httpx.MockTransport(lambda _: httpx.Response(405, json=words))
+    client = Client("https://api.github.com", dict, world.budget, world.clock, transport)
+    with pytest.raises(ForgeUnreachableError, match="Base branch was modified"):
+        GitHub(client, "acme", "fleet").merge(made, "merge", "m")
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "a b", "a?x", "a%2fb", "é"])
+def test_a_name_that_would_be_another_path_is_refused(world: World, name: str) -> None:
+    client = Client("https://api.github.com", dict, world.budget, world.clock)
+    with pytest.raises(ValueError, match="the owner and the name"):
+        GitHub(client, "acme", name)
+    with pytest.raises(ValueError, match="the owner and the name"):
+        GitHub(client, name, "fleet")
+    client.close()
+
+
+# the fake is as strict as it says
+
+
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [("authorization", 401), ("accept", 415), ("x-github-api-version", 400), ("user-agent", 403)],
+)
+def test_the_fake_wants_every_header(world: World, header: str, status: int) -> None:
+    headers = {
+        "authorization": f"Bearer {world.forge.token}",
+        "accept": "application/vnd.github+json",
+        "x-github-api-version": "2022-11-28",
+        "user-agent": "test",
+    }
+    told = {name: value for name, value in headers.items() if name != header}
+    with httpx.Client(headers={header: ""}) as client:
+        assert client.get(f"{world.url}/repos/acme/fleet/pulls", headers=headers).status_code == 200
+        assert client.get(f"{world.url}/repos/acme/fleet/pulls", headers=told).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("GET", "/repos/acme/fleet/pulls?stat=open", None, 422),
+        ("GET", "/repos/acme/fleet/pulls?state=all-of-them", None, 422),
+        ("GET", "/repos/acme/fleet/none", None, 404),
+        ("GET", "/repos/acme/fleet/pulls/9", None, 404),
+        ("POST", "/repos/acme/fleet/pulls", {"title": "t", "head": HEAD}, 422),
+        ("POST", "/repos/acme/fleet/pulls", {"title": "t", "head": HEAD, "base": BASE, "color": "red"}, 422),
+        ("POST", "/repos/acme/fleet/pulls", {"title": 1, "head": HEAD, "base": BASE}, 422),
+        ("PATCH", "/repos/acme/fleet/pulls/1", {"draft": False}, 422),
+        ("PATCH", "/repos/acme/fleet/pulls/1", [], 400),
+        ("PUT", "/repos/acme/fleet/pulls/1/merge", {"merge_method": "fast-forward"}, 422),
+        ("POST", f"/repos/acme/fleet/statuses/{'1' * 40}", {"state": "fine"}, 422),
+    ],
+)
+def test_the_fake_overlooks_nothing(
+    world: World, made: PullRequest, method: str, path: str, body: object, status: int
+) -> None:
+    headers = {
+        "authorization": f"Bearer {world.forge.token}",
+        "accept": "application/vnd.github+json",
+        "x-github-api-version": "2022-11-28",
+    }
+    with httpx.Client(headers=headers) as client:
+        assert client.request(method, f"{world.url}{path}", json=body).status_code == status
