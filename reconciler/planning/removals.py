@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from reconciler.krm.findings import Code, Finding, Where, softened
@@ -101,12 +101,13 @@ def _departure(one: _Gone, doubt: str, reconciled: Collection[ObjectKey]) -> Hel
         held = one.held(DELETION_HELD, f"package {one.place} is kept: {why}")
         # what hides the owner is an error of its own; here it is only the consequence
         return replace(held, finding=softened(held.finding)) if one.claims.doubt else held
-    # what is under way was let go before
-    if one.record.removal is None and (held_up := _guarded(one) or _early(one, reconciled)):
+    seen = one.ground.look(one.package)
+    is_there = seen.published is not None or is_on_draft(one.record, seen)
+    # what is under way was let go before, and an approved removal is none of the guards' business any more
+    if is_there and one.record.removal is None and (held_up := _guarded(one) or _early(one, reconciled)):
         return held_up
     if one.record.deletion == "orphan":
         return Leaving(one.package, one.record.owner, "orphaned", one.record.tombstone(), one.why)
-    seen = one.ground.look(one.package)
     if is_on_draft(one.record, seen) and (seen.frozen or seen.stuck):
         why = "is proposed" if seen.frozen else "holds people's changes that the cluster branch would undo"
         return one.held(REMOVAL_WAITS, f"{one.why}; package {one.place} waits, because its draft {why}")
@@ -254,7 +255,21 @@ def kept_heads(ground: Ground, departures: Departures, layouts: Collection[Layou
             continue
         if branch in left or _is_edited(record, seen):
             found[ground.heads.drafts[branch]] = None
+    found |= dict.fromkeys(_heads_with_edits_of_removed(ground, departures))
     return tuple(found)
+
+
+def _heads_with_edits_of_removed(ground: Ground, departures: Departures) -> Iterator[CommitId]:
+    """Yield the removal drafts on which people have changed a package that is to go from there as well."""
+    for one in departures.leaving:
+        branch = one.record.removal.branch if one.is_new and one.record.removal else ""
+        draft = ground.state.drafts.get(branch)
+        if draft is None or not draft.edited:
+            continue
+        head = ground.heads.drafts[branch]
+        (there, _), *known = (ground.at(commit, one.package) for commit in (head, draft.base, ground.heads.branch))
+        if there is not None and there not in [tree for tree, _ in known]:
+            yield head
 
 
 def _is_edited(record: PackageRecord, seen: Seen) -> bool:

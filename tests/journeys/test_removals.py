@@ -147,6 +147,20 @@ def test_files_of_people_beside_the_package_keep_the_draft(drafted: World) -> No
     assert drafted.sync().is_silent
 
 
+def test_what_people_changed_on_a_removal_draft_is_kept_when_that_package_goes_too(world: World) -> None:
+    given_up(world)
+    edited = world.commit(BRANCH, {"gateway/notes.md": "checked\n"})
+    world.settle()
+    assert kept(world) == []
+    world.write({"gateway.yaml": injected_set("gateway", ["lisbon"])})
+
+    world.sync()
+
+    assert world.tree(BRANCH, "gateway") is None
+    assert kept(world) == [f"{KEPT}{edited[:12]}"]
+    assert world.sync().is_silent
+
+
 def test_kept_heads_are_branches_where_states_are(tmp_path: Path) -> None:
     world = small_world(tmp_path, state_ref="refs/heads/reconciler/state/{repository}")
     world.sync()
@@ -741,6 +755,18 @@ def test_what_is_too_much_is_held_until_it_is_acknowledged(wide: World) -> None:
     wide.merge("c2", "squash", "removals/c2")
     assert "DeletionHeld" not in wide.settle().codes
     assert removals(wide) == {"removals/c3", "removals/c4"}
+
+
+def test_the_guard_has_no_say_in_a_removal_that_is_approved(wide: World) -> None:
+    wide.write({"gateway.yaml": selecting(4)})
+    wide.sync()
+    wide.merge("c4", "squash", "removals/c4")
+
+    after = wide.sync()
+
+    assert after.outcomes["c4/gateway"] == "withdrawn"
+    assert "DeletionHeld" not in after.codes
+    assert wide.sync().is_silent
 
 
 def test_an_acknowledgement_of_something_else_is_none(wide: World) -> None:
