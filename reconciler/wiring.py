@@ -47,7 +47,7 @@ from reconciler.planning.fleet import FleetPlan
 from reconciler.planning.outcome import Draft, Leaving, Rendered
 from reconciler.planning.render import Engine, render
 from reconciler.planning.source import Ingredients
-from reconciler.planning.state import DestinationState
+from reconciler.planning.state import DestinationState, PackageRecord
 from reconciler.planning.tags import Tagging
 from reconciler.reporting.changes import compare
 from reconciler.reporting.commit_message import draft_message, removal_message, status_commit_message
@@ -388,7 +388,7 @@ class _Builder:
         around = Surroundings(
             usable, RemoteUpstreams(remotes, self._resolve), _children(states),
             self._settings.guards.max_delete_percent, _engine_fact(self._settings),
-            Limits(**self._settings.limits.cel.model_dump()), now,
+            Limits(**self._settings.limits.cel.model_dump()), now, _held(states),
         )  # fmt: skip
         result = variants_of(catalog, around)
         return replace(result, findings=(*findings, *result.findings))
@@ -443,12 +443,27 @@ def _destination(one: Repository, url: str) -> Destination:
 
 def _children(states: Mapping[Destination, DestinationState]) -> dict[ObjectKey, list[TargetKey]]:
     children: dict[ObjectKey, list[TargetKey]] = {}
+    for maker, key, _ in _made_by_sets(states):
+        children.setdefault(maker, []).append(key)
+    return children
+
+
+def _held(states: Mapping[Destination, DestinationState]) -> dict[ObjectKey, dict[TargetKey, int]]:
+    held: dict[ObjectKey, dict[TargetKey, int]] = {}
+    for maker, key, record in _made_by_sets(states):
+        if count := record.outcome.get("existing"):
+            held.setdefault(maker, {})[key] = count
+    return held
+
+
+def _made_by_sets(
+    states: Mapping[Destination, DestinationState],
+) -> Iterator[tuple[ObjectKey, TargetKey, PackageRecord]]:
     for destination, state in states.items():
         for package, record in state.packages.items():
             # what is on its way out was let go before, and must not be counted again
             if record.owned and record.owner.set and record.removal is None:
-                children.setdefault(record.owner.set, []).append(TargetKey(destination.name, package))
-    return children
+                yield record.owner.set, TargetKey(destination.name, package), record
 
 
 class _Writer:

@@ -120,11 +120,15 @@ class Blocked:
 
 @dataclass(frozen=True)
 class Held:
-    """A package that nothing wants any more and that is kept as it is, for the reason in its finding (design 10.15)."""
+    """A package that nothing wants any more and that is kept as it is, for the reason in its finding (design 10.15).
+
+    `existing` is how many its set had made when it was first held for that, 0 where it was held for another reason.
+    """
 
     package: str
     record: PackageRecord
     finding: Finding
+    existing: int = 0
 
 
 How = Literal["proposed", "declined", "withdrawn", "orphaned", "recalled"]

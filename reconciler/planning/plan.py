@@ -18,7 +18,7 @@ from reconciler.planning.drafts import Words, Writer, closed_heads, lay_out_all
 from reconciler.planning.fleet import DestinationPlan
 from reconciler.planning.ground import Ground, Objects
 from reconciler.planning.ingredients import Sources, TooLargeToReadError
-from reconciler.planning.outcome import Blocked, Draft, Outcome, Unchanged, reconciled_owners
+from reconciler.planning.outcome import Blocked, Draft, Held, Outcome, Unchanged, reconciled_owners
 from reconciler.planning.recovery import recover
 from reconciler.planning.removals import (
     Departures,
@@ -164,7 +164,7 @@ def _after(
         package = outcome.variant.place.package
         if not _is_foreign(outcome) and not (isinstance(outcome, Blocked) and outcome.retry):
             records[package] = _record(outcome, words.get(package), ground.branch_of(package))
-    records |= {one.package: _kept(one.record, "held", one.finding) for one in departures.held}
+    records |= {one.package: _held(one) for one in departures.held}
     for one in departures.leaving:
         records[one.package] = _kept(one.record, one.how, one.finding) if one.finding else one.record
     ended = {layout.branch for layout in layouts if isinstance(layout, End)}
@@ -173,6 +173,11 @@ def _after(
     stands = not ground.heads.absent or any(isinstance(layout, Grow) for layout in layouts)
     seen = ground.heads.branch if stands and ground.heads.branch else ground.state.seen
     return replace(ground.state, seen=seen, packages=dict(sorted(records.items())), drafts=drafts)
+
+
+def _held(one: Held) -> PackageRecord:
+    record = _kept(one.record, "held", one.finding)
+    return replace(record, outcome={**record.outcome, "existing": one.existing}) if one.existing else record
 
 
 def _kept(record: PackageRecord, kind: str, finding: Finding) -> PackageRecord:

@@ -129,7 +129,8 @@ def _guarded(one: _Gone) -> Held | None:
     if guard is None or guard.releases(Place(destination.namespace, destination.name, one.package)):
         return None
     why = guard.why or f"{maker} was not asked about it yet"
-    return one.held(DELETION_HELD, f"package {one.place} is kept though {one.why}: {why}")
+    held = one.held(DELETION_HELD, f"package {one.place} is kept though {one.why}: {why}")
+    return replace(held, existing=guard.existing)
 
 
 def _early(one: _Gone, reconciled: Collection[ObjectKey]) -> Held | None:

@@ -237,10 +237,14 @@ class ConfigStatus:
 
 @dataclass(frozen=True)
 class Guard:
-    """What a set that is there lets go of what it made: the places, and why it does not let go of more (porch 11.6)."""
+    """What a set that is there lets go of what it made: the places, and why it does not let go of more (porch 11.6).
+
+    `existing` is how many it had made when that was decided.
+    """
 
     places: frozenset[Place] = frozenset()
     why: str = ""
+    existing: int = 0
 
     def releases(self, place: Place) -> bool:
         """Return whether the package at a place may go."""

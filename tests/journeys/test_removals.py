@@ -757,6 +757,23 @@ def test_what_is_too_much_is_held_until_it_is_acknowledged(wide: World) -> None:
     assert removals(wide) == {"removals/c3", "removals/c4"}
 
 
+def test_what_is_held_stays_so_whatever_the_set_makes_elsewhere(tmp_path: Path) -> None:
+    world = small_world(tmp_path)
+    world.write({"gateway.yaml": injected_set("gateway", ["berlin"])})
+    world.sync()
+    world.merge("berlin", "squash")
+    world.settle()
+    world.write({"gateway.yaml": injected_set("gateway", ["lisbon"])})
+
+    assert world.sync().outcomes["berlin/gateway"] == "DeletionHeld"
+    assert world.sync().is_silent
+    world.merge("lisbon", "squash")
+    assert world.settle().outcomes["berlin/gateway"] == "DeletionHeld"
+    (token,) = tokens(world)
+    world.write({"gateway.yaml": acknowledged(injected_set("gateway", ["lisbon"]), token)})
+    assert world.settle().outcomes["berlin/gateway"] == "proposed"
+
+
 def test_the_guard_has_no_say_in_a_removal_that_is_approved(wide: World) -> None:
     wide.write({"gateway.yaml": selecting(4)})
     wide.sync()

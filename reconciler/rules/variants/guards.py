@@ -15,20 +15,26 @@ ACK_DELETIONS = "reconciler.dev/ack-deletions"
 
 @dataclass(frozen=True)
 class Deletions:
-    """Which existing variants go now, and which would but are held, with the reason."""
+    """Which existing variants go now, and which would but are held, with the reason; `existing` is how many count."""
 
     now: tuple[TargetKey, ...] = ()
     held: tuple[TargetKey, ...] = ()
     why: SetFailure | None = None
+    existing: int = 0
 
 
 def guard_deletions(
-    expansion: Expansion, existing: Iterable[TargetKey], annotations: Mapping[str, str], max_percent: int = 30
+    expansion: Expansion,
+    existing: Iterable[TargetKey],
+    annotations: Mapping[str, str],
+    max_percent: int = 30,
+    held: Mapping[TargetKey, int] | None = None,
 ) -> Deletions:
     """Decide about the existing variants that are not wanted any more.
 
     Held are all of a set's variants at once, and more than `max_percent` of them (one may always go), unless the
-    set's `annotations` allow it. What a skipped target may stand for is not deleted at all.
+    set's `annotations` allow it. What a skipped target may stand for is not deleted at all. `held` says of those that
+    were held before how many existed then: what the set has made since is no reason to let them go.
     """
     before = set(existing)
     doomed = _doomed(expansion, before)
@@ -37,11 +43,13 @@ def guard_deletions(
     token = deletion_hash(doomed)
     if annotations.get(ACK_DELETIONS) == token:
         return Deletions(now=doomed)
+    total = min([len(before), *(count for key, count in (held or {}).items() if key in doomed)])
     if not expansion.variants:
-        return _empty(doomed, annotations, token)
-    allowed = max(1, len(before) * max_percent // 100)
-    if len(doomed) > allowed or len(doomed) == len(before):
-        return Deletions(held=doomed, why=SetFailure("DeletionHeld", _held_message(doomed, len(before), token)))
+        return _empty(doomed, annotations, token, total)
+    allowed = max(1, total * max_percent // 100)
+    if len(doomed) > allowed or len(doomed) >= total:
+        why = SetFailure("DeletionHeld", _held_message(doomed, total, token))
+        return Deletions(held=doomed, why=why, existing=total)
     return Deletions(now=doomed)
 
 
@@ -67,14 +75,14 @@ def _doomed(expansion: Expansion, before: set[TargetKey]) -> tuple[TargetKey, ..
     return tuple(sorted(before - kept))
 
 
-def _empty(doomed: tuple[TargetKey, ...], annotations: Mapping[str, str], token: str) -> Deletions:
+def _empty(doomed: tuple[TargetKey, ...], annotations: Mapping[str, str], token: str, total: int) -> Deletions:
     if annotations.get(ALLOW_EMPTY) == "true":
         return Deletions(now=doomed)
     message = (
         f"no target matches, and all {len(doomed)} package variants would be deleted; to confirm, annotate the set "
         f'with {ALLOW_EMPTY}: "true" or {ACK_DELETIONS}: "{token}"'
     )
-    return Deletions(held=doomed, why=SetFailure("NoTargets", message))
+    return Deletions(held=doomed, why=SetFailure("NoTargets", message), existing=total)
 
 
 def _held_message(doomed: tuple[TargetKey, ...], existing: int, token: str) -> str:

@@ -88,7 +88,10 @@ def _failure(one: ConfigObject, failure: SetFailure | SkippedTarget) -> Finding:
 
 
 def _reconciled(one: ConfigObject, expansion: Expansion, around: Surroundings, upstreams: Upstreams) -> RoomResult:
-    guarded = guard_deletions(expansion, around.children.get(one.key, ()), one.annotations, around.max_delete_percent)
+    guarded = guard_deletions(
+        expansion, around.children.get(one.key, ()), one.annotations, around.max_delete_percent,
+        around.held.get(one.key, {}),
+    )  # fmt: skip
     placed = [_place(generated, one, around, upstreams) for generated in expansion.variants]
     return RoomResult(
         tuple(variant for variant in placed if not isinstance(variant, Stalled)),
@@ -102,7 +105,7 @@ def _reconciled(one: ConfigObject, expansion: Expansion, around: Surroundings, u
 
 def _guard(one: ConfigObject, guarded: Deletions) -> Guard:
     places = (Place(one.key.namespace, key.repo, key.package) for key in guarded.now)
-    return Guard(frozenset(places), guarded.why.message if guarded.why else "")
+    return Guard(frozenset(places), guarded.why.message if guarded.why else "", guarded.existing)
 
 
 def _place(

@@ -44,7 +44,8 @@ class UpstreamWorld(Protocol):
 class Surroundings:
     """What the room needs besides the catalog.
 
-    `children` are the places that each set's variants already own; `engine` changes when rendering may; `cel` is
+    `children` are the places that each set's variants already own; `held` those of them that it does not want and that
+    were held before, with how many there were then; `engine` changes when rendering may; `cel` is
     what one expression may cost; `now`, in seconds since 1970, decides when a move has settled, and is never written.
     """
 
@@ -55,6 +56,7 @@ class Surroundings:
     engine: str = ""
     cel: Limits = field(default_factory=Limits)
     now: int = 0
+    held: Mapping[ObjectKey, Mapping[TargetKey, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -456,6 +456,23 @@ def test_a_held_deletion_says_how_to_confirm_it() -> None:
     assert again.now == deletions.held
 
 
+@pytest.mark.parametrize(
+    ("kept", "held", "reason"),
+    [
+        pytest.param(["p2"], {"p0": 1}, "DeletionHeld", id="the-only-one-there-was"),
+        pytest.param(["p3", "p4"], {"p0": 3, "p1": 3}, "DeletionHeld", id="two-of-three"),
+        pytest.param(TEN[1:], {"p0": 3}, None, id="one-of-three-may-go"),
+        pytest.param(TEN[1:], {"p5": 1}, None, id="what-is-wanted-again-does-not-count"),
+    ],
+)
+def test_what_was_held_is_counted_as_it_was(kept: list[str], held: dict[str, int], reason: str | None) -> None:
+    counts = dict(zip(eu(*held), held.values(), strict=True))
+
+    deletions = guard_deletions(expansion_of(kept), eu(*kept, *held), {}, held=counts)
+
+    assert (deletions.why.reason if deletions.why else None) == reason
+
+
 def test_what_a_skipped_target_may_stand_for_is_not_deleted() -> None:
     known = SkippedTarget(0, "RenderError", "", TargetKey("eu", "p1"))
 
