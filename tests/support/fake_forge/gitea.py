@@ -1,0 +1,300 @@
+"""Gitea's wire, which is Forgejo's, too: pull requests of repositories, by their API, version 1.
+
+Stricter than Gitea in three things: a field or a parameter that it would overlook is refused, as is a pull request
+without commits, which Gitea would open; and a title's mark of drafts counts in upper case alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import unquote, urlencode
+
+from tests.support.fake_forge.core import (
+    AlreadyOpenError,
+    ConflictError,
+    DraftError,
+    FakeForge,
+    FakeRepository,
+    FakeRequest,
+    HeadMovedError,
+    NoSuchBranchError,
+    NoSuchRequestError,
+    NothingToMergeError,
+    NotOpenError,
+    ReopenError,
+    Status,
+)
+from tests.support.fake_forge.server import Answer, Asked
+
+_LONGEST_TITLE = 255
+_MARKS = ("WIP:", "[WIP]")
+_SORTS = {"", "oldest", "recentupdate", "leastupdate"}
+_REVIEWS = {"CHANGES_REQUESTED": "REQUEST_CHANGES", "COMMENTED": "COMMENT"}
+_METHODS = {"merge", "squash", "rebase"}
+_LABELS: dict[str, type] = {"labels": list}
+
+
+class _RefusedError(Exception):
+    def __init__(self, status: int, words: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(words)
+        self.status, self.words, self.headers = status, words, headers or {}
+
+
+@dataclass
+class GiteaWire:
+    """Speaks for a forge as Gitea does.
+
+    `filters` is whether it knows `base_branch`, as since 1.24; `oldest_first` how its lists run where nothing is said;
+    `base_moves` makes the next merge come too late; `most` is the largest page.
+    """
+
+    forge: FakeForge
+    filters: bool = True
+    oldest_first: bool = False
+    base_moves: bool = False
+    most: int = 50
+
+    def answer(self, asked: Asked) -> Answer:
+        """Return what Gitea answers."""
+        try:
+            self._be_troubled(asked)
+            return self._route(asked)
+        except _RefusedError as refused:
+            told = {"message": refused.words, "url": f"{self.forge.url}/api/swagger"}
+            return Answer(refused.status, told, refused.headers)
+        except NoSuchRequestError:
+            return self._missing()
+
+    def _missing(self) -> Answer:
+        words = "The target couldn't be found."
+        return Answer(404, {"errors": None, "message": words, "url": f"{self.forge.url}/api/swagger"})
+
+    def _be_troubled(self, asked: Asked) -> None:
+        trouble = self.forge.trouble
+        if trouble.kind == "down":
+            raise _RefusedError(500, "")
+        if trouble.kind in {"busy", "spent"}:
+            # Gitea has no limits; these are a proxy's before it
+            wait = str(int(trouble.until - self.forge.clock()))
+            raise _RefusedError(429, "Too many requests", {"Retry-After": wait})
+        if trouble.kind == "forbidden" and asked.method != "GET":
+            raise _RefusedError(403, trouble.words)
+
+    def _route(self, asked: Asked) -> Answer:
+        if not asked.headers.get("authorization"):
+            raise _RefusedError(401, "token is required")
+        if asked.headers["authorization"] != f"token {self.forge.token}":
+            raise _RefusedError(401, "user does not exist [uid: 0, name: ]")
+        for method, pattern, respond in _ROUTES:
+            if (found := re.fullmatch(pattern, asked.path)) and method == asked.method:
+                repository = self.forge.repositories.get(f"{unquote(found['owner'])}/{unquote(found['name'])}")
+                return self._missing() if repository is None else respond(self, asked, repository, found)
+        return self._missing()
+
+    def _list(self, asked: Asked, repository: FakeRepository, _: re.Match[str]) -> Answer:
+        query = _query(asked, {"state", "sort", "page", "limit", "base_branch"})
+        state = _one_of("state", query.get("state", "open"), {"open", "closed", "all"})
+        sort = _one_of("sort", query.get("sort", ""), _SORTS)
+        chosen = [one for one in repository.requests() if state in {"all", _state(one)}]
+        if self.filters and "base_branch" in query:
+            chosen = [one for one in chosen if one.base == query["base_branch"]]
+        chosen.sort(key=lambda one: (one.updated if sort.endswith("update") else 0, one.number))
+        if sort == "recentupdate" or (not sort and not self.oldest_first):
+            chosen.reverse()
+        return self._page(asked, [self._show(repository, one) for one in chosen])
+
+    def _page(self, asked: Asked, items: list[dict[str, Any]]) -> Answer:
+        size, page = min(int(asked.query.get("limit", "30")), self.most), int(asked.query.get("page", "1"))
+        onward = urlencode(dict(asked.query) | {"page": page + 1})
+        is_last = page * size >= len(items)
+        link = {} if is_last else {"Link": f'<{self.forge.url}{asked.path}?{onward}>; rel="next"'}
+        return Answer(200, items[(page - 1) * size : page * size], {**link, "X-Total-Count": str(len(items))})
+
+    def _create(self, asked: Asked, repository: FakeRepository, _: re.Match[str]) -> Answer:
+        fields = _fields(asked, {"head": str, "base": str, "title": str}, {"body": str, **_LABELS})
+        head, base, title = fields["head"], fields["base"], fields["title"]
+        _check_title(title)
+        if head == base:
+            raise _RefusedError(422, "Invalid PullRequest: There are no changes between the head and the base")
+        try:
+            made = repository.open(head, base, title, fields.get("body", ""), title.startswith(_MARKS))
+        except NoSuchBranchError:
+            return self._missing()
+        except AlreadyOpenError as error:
+            words = f"pull request already exists for these targets [id: {error.number}, issue_id: {error.number}, "
+            words += f"head_repo_id: 1, base_repo_id: 1, head_branch: {head}, base_branch: {base}]"
+            raise _RefusedError(409, words) from None
+        except NothingToMergeError:
+            raise _RefusedError(422, "there are no commits to merge") from None
+        # ids that are nobody's are overlooked
+        names = {number: name for name, number in repository.labels.items()}
+        made.labels = [names[number] for number in fields.get("labels", []) if number in names]
+        return Answer(201, self._show(repository, made))
+
+    def _read(self, asked: Asked, repository: FakeRepository, found: re.Match[str]) -> Answer:
+        _query(asked, set())
+        return Answer(200, self._show(repository, repository.request(int(found["index"]))))
+
+    def _edit(self, asked: Asked, repository: FakeRepository, found: re.Match[str]) -> Answer:
+        fields = _fields(asked, {}, {"title": str, "body": str, "state": str, "base": str, **_LABELS})
+        request = repository.request(int(found["index"]))
+        # an empty title is none
+        if title := fields.get("title"):
+            _check_title(title)
+            request.title, request.draft = title, title.startswith(_MARKS)
+        request.body = fields.get("body", request.body)
+        if "state" in fields:
+            self._turn(repository, request, _one_of("state", fields["state"], {"open", "closed"}))
+        repository.touch(request)
+        return Answer(201, self._show(repository, request))
+
+    def _turn(self, repository: FakeRepository, request: FakeRequest, state: str) -> None:
+        if request.state == "merged":
+            raise _RefusedError(412, "cannot change state of this pull request, it was already merged")
+        if state == "closed":
+            return repository.close(request)
+        try:
+            return repository.reopen(request)
+        except ReopenError:
+            raise _RefusedError(409, "pull request cannot be reopened") from None
+
+    def _merge(self, asked: Asked, repository: FakeRepository, found: re.Match[str]) -> Answer:
+        texts = {"MergeTitleField": str, "MergeMessageField": str, "head_commit_id": str}
+        flags = {"delete_branch_after_merge": bool, "merge_when_checks_succeed": bool, "force_merge": bool}
+        fields = _fields(asked, {"Do": str}, {**texts, **flags})
+        request = repository.request(int(found["index"]))
+        method = _one_of("Do", fields["Do"], _METHODS)
+        title = fields.get("MergeTitleField", "").strip() or f"Merge pull request '{request.title}' (#{request.number})"
+        message = f"{title}\n\n{fields.get('MergeMessageField', '').strip()}".strip()
+        if self.base_moves:
+            self.base_moves = False
+            raise _RefusedError(409, "merge push out of date")
+        try:
+            # conflicts are known before anybody asks to merge
+            if request.state == "open" and not request.draft and not repository.merges_cleanly(request):
+                raise ConflictError
+            repository.merge(request.number, method, message, fields.get("head_commit_id", ""))
+        except NotOpenError:
+            if request.state == "closed":
+                return self._missing()
+            raise _RefusedError(405, "") from None
+        except DraftError:
+            raise _RefusedError(405, "Work in progress PRs cannot be merged") from None
+        except ConflictError:
+            raise _RefusedError(405, "Please try again later") from None
+        except HeadMovedError:
+            raise _RefusedError(409, "head out of date") from None
+        return Answer(200)
+
+    def _reviews(self, asked: Asked, repository: FakeRepository, found: re.Match[str]) -> Answer:
+        _query(asked, {"page", "limit"})
+        request = repository.request(int(found["index"]))
+        given = [
+            {
+                "id": number,
+                "user": {"login": one.user},
+                # what was dismissed keeps what it was
+                "state": "APPROVED" if one.state == "DISMISSED" else _REVIEWS.get(one.state, one.state),
+                "dismissed": one.state == "DISMISSED",
+                "commit_id": one.commit,
+                "stale": one.commit != request.commit,
+                "submitted_at": _moment(one.at),
+            }
+            for number, one in enumerate(request.reviews, 1)
+        ]
+        return self._page(asked, given)
+
+    def _label_list(self, asked: Asked, repository: FakeRepository, _: re.Match[str]) -> Answer:
+        _query(asked, {"page", "limit"})
+        return self._page(asked, [{"id": number, "name": name} for name, number in repository.labels.items()])
+
+    def _status(self, asked: Asked, repository: FakeRepository, found: re.Match[str]) -> Answer:
+        fields = _fields(asked, {"state": str}, {"context": str, "description": str, "target_url": str})
+        state = _one_of("state", fields["state"], {"pending", "success", "error", "failure", "warning"})
+        if not repository.has_commit(found["sha"]):
+            return self._missing()
+        context, description = fields.get("context", "default"), fields.get("description", "")
+        repository.set_status(found["sha"], Status(context, state, description, fields.get("target_url")))
+        return Answer(201, {"status": state, "context": context, "description": description})
+
+    def _show(self, repository: FakeRepository, request: FakeRequest) -> dict[str, Any]:
+        has_branch = repository.branch(request.head) is not None
+        return {
+            "id": repository.number * 1000 + request.number,
+            "number": request.number,
+            "html_url": f"{self.forge.url}/{repository.path}/pulls/{request.number}",
+            "title": request.title,
+            "body": request.body,
+            "labels": [{"id": repository.labels[name], "name": name} for name in request.labels],
+            "state": _state(request),
+            "draft": request.draft,
+            "merged": request.state == "merged",
+            "merge_commit_sha": request.merge_commit or None,
+            "created_at": _moment(request.created),
+            "updated_at": _moment(request.updated),
+            "base": {"label": request.base, "ref": request.base, "sha": request.ground, "repo_id": repository.number},
+            "head": {
+                "label": request.head,
+                "ref": request.head if has_branch else f"refs/pull/{request.number}/head",
+                "sha": request.commit,
+                # of a fork that was deleted it is -1
+                "repo_id": -1 if request.from_fork else repository.number,
+            },
+        }
+
+
+_REPOSITORY = r"/api/v1/repos/(?P<owner>[^/]+)/(?P<name>[^/]+)"
+_PULL = rf"{_REPOSITORY}/pulls/(?P<index>\d+)"
+_ROUTES: list[tuple[str, str, Callable[[GiteaWire, Asked, FakeRepository, re.Match[str]], Answer]]] = [
+    ("GET", f"{_REPOSITORY}/pulls", GiteaWire._list),
+    ("POST", f"{_REPOSITORY}/pulls", GiteaWire._create),
+    ("GET", _PULL, GiteaWire._read),
+    ("PATCH", _PULL, GiteaWire._edit),
+    ("POST", f"{_PULL}/merge", GiteaWire._merge),
+    ("GET", f"{_PULL}/reviews", GiteaWire._reviews),
+    ("GET", f"{_REPOSITORY}/labels", GiteaWire._label_list),
+    ("POST", rf"{_REPOSITORY}/statuses/(?P<sha>[^/]+)", GiteaWire._status),
+]
+
+
+def _state(request: FakeRequest) -> str:
+    return "open" if request.state == "open" else "closed"
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _check_title(title: str) -> None:
+    if len(title) > _LONGEST_TITLE:
+        raise _RefusedError(422, "[Title]: MaxSize")
+
+
+def _fields(asked: Asked, required: Mapping[str, type], optional: Mapping[str, type]) -> dict[str, Any]:
+    if not asked.has_json():
+        raise _RefusedError(422, "[]: Empty Content-Type")
+    body = json.loads(asked.body or b"{}")
+    kinds = {**required, **optional}
+    words = [f"[{name}]: Required" for name in required if not body.get(name)]
+    words += [f"[{name}]: Unknown" for name in body if name not in kinds]
+    words += [f"[{name}]: Kind" for name, value in body.items() if not isinstance(value, kinds.get(name, object))]
+    if words:
+        raise _RefusedError(422, ", ".join(words))
+    return dict(body)
+
+
+def _query(asked: Asked, known: set[str]) -> Mapping[str, str]:
+    if unknown := sorted(set(asked.query) - known):
+        raise _RefusedError(422, f"unknown parameters: {unknown}")
+    return asked.query
+
+
+def _one_of(name: str, value: str, allowed: set[str]) -> str:
+    if value not in allowed:
+        raise _RefusedError(422, f"[{name}]: In")
+    return value

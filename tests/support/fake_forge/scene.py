@@ -1,0 +1,101 @@
+"""One repository at one product, served on loopback, and the driver that talks to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from reconciler.forge.budget import Budget
+from reconciler.forge.credentials import token_from
+from reconciler.forge.gitea import Gitea
+from reconciler.forge.github import GitHub
+from reconciler.forge.gitlab import GitLab
+from reconciler.forge.http import Client
+from reconciler.forge.port import Forge
+from reconciler.forge.request import NewRequest
+from reconciler.snapshot.objects import CommitId
+from tests.support.fake_forge.clock import Clock
+from tests.support.fake_forge.core import FakeForge, FakeRepository
+from tests.support.fake_forge.gitea import GiteaWire
+from tests.support.fake_forge.github import GitHubWire
+from tests.support.fake_forge.gitlab import GitLabWire
+from tests.support.fake_forge.server import Wire, serve
+from tests.support.git_env import commit_files, git
+
+Product = Literal["github", "gitlab", "gitea"]
+BASE, HEAD = "clusters/east", "drafts/east"
+NEW = NewRequest(HEAD, BASE, "east: api 1.2", "One change.\n\n- api: 1.1 → 1.2")
+
+
+@dataclass
+class Scene:
+    """A forge with one repository, whose `BASE` has a commit and whose `HEAD` has one more."""
+
+    product: Product
+    forge: FakeForge
+    repository: FakeRepository
+    wire: Wire
+    client: Client
+    driver: Forge
+    clock: Clock
+    token_file: Path
+
+    def push(self, branch: str = HEAD, base: str = BASE, path: str = "api.yaml", data: bytes = b"1.2") -> CommitId:
+        """Push a commit that changes one file, to a new branch from `base` or on top of the branch."""
+        if self.repository.branch(branch) is None:
+            git(self.repository.bare, "update-ref", f"refs/heads/{branch}", f"refs/heads/{base}")
+        return CommitId(commit_files(self.repository.bare, f"refs/heads/{branch}", {path: data}))
+
+    def commit(self, branch: str) -> str | None:
+        """Return the commit of a branch."""
+        return self.repository.branch(branch)
+
+    def calls_of(self, act: Callable[[], object]) -> list[tuple[str, str]]:
+        """Return the requests that came in while something was done."""
+        before = len(self.forge.calls)
+        act()
+        return self.forge.calls[before:]
+
+
+@contextmanager
+def open_scene(product: Product, folder: Path, budget: Budget | None = None) -> Iterator[Scene]:
+    """Serve a product, and yield what a test needs of it."""
+    clock = Clock()
+    forge = FakeForge(folder / "forge", clock)
+    repository = forge.make("acme/fleet")
+    token_file = folder / "token"
+    token_file.write_text(f"{forge.token}\n")
+    wires: dict[Product, Callable[[FakeForge], Wire]] = {"github": GitHubWire, "gitlab": GitLabWire, "gitea": GiteaWire}
+    wire = wires[product](forge)
+    with serve(wire) as url:
+        client = _connect(product, url, token_file, budget or Budget(0, 0, clock), clock)
+        scene = Scene(product, forge, repository, wire, client, _drive(product, client), clock, token_file)
+        commit_files(repository.bare, f"refs/heads/{BASE}", {"api.yaml": b"1.1"})
+        scene.push()
+        try:
+            yield scene
+        finally:
+            client.close()
+
+
+def _connect(product: Product, url: str, token_file: Path, budget: Budget, clock: Clock) -> Client:
+    match product:
+        case "github":
+            return Client(url, token_from(token_file), budget, clock)
+        case "gitlab":
+            return Client(f"{url}/api/v4", token_from(token_file, "PRIVATE-TOKEN", ""), budget, clock)
+        case "gitea":
+            return Client(f"{url}/api/v1", token_from(token_file, prefix="token "), budget, clock)
+
+
+def _drive(product: Product, client: Client) -> Forge:
+    match product:
+        case "github":
+            return GitHub(client, "acme", "fleet")
+        case "gitlab":
+            return GitLab(client, "acme/fleet")
+        case "gitea":
+            return Gitea(client, "acme", "fleet")
