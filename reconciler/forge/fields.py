@@ -65,9 +65,13 @@ class Fields:
         """Return the moment at a path, written as RFC 3339, in seconds since 1970."""
         text = self.text(*path)
         try:
-            return int(datetime.fromisoformat(text).timestamp())
+            when = datetime.fromisoformat(text)
         except ValueError:
             raise self._error(path, "a moment", text) from None
+        # without its zone it would be read as a moment of this machine's
+        if when.tzinfo is None:
+            raise self._error(path, "a moment with its time zone", text)
+        return int(when.timestamp())
 
     def _present(self, path: tuple[str, ...], default: str | bool | None) -> object:
         value = self.find(*path)

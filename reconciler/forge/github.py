@@ -71,7 +71,8 @@ class GitHub:
     def create(self, new: NewRequest) -> PullRequest:
         """Open a pull request. Raises ForgeRefusedError, also when one is open for these branches.
 
-        Labels need a second call. When that is refused the pull request stands without them, and the error says so.
+        Labels need a second call. When that is refused the pull request stands without them, and the error says so;
+        what else goes wrong there is raised as it is, and `find` finds the pull request.
         """
         body = {"title": new.title, "body": new.body, "head": new.head, "base": new.base, "draft": new.draft}
         path = f"{self._root}/pulls"

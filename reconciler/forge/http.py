@@ -224,6 +224,7 @@ def _host_of(answer: _Answer) -> str:
 
 def _without(words: str, credentials: Mapping[str, str]) -> str:
     # a forge, or a proxy before it, that quotes the request
-    for value in credentials.values():
-        words = words.replace(value, "*****").replace(value.rpartition(" ")[2], "*****")
+    secrets = {part for value in credentials.values() for part in (value, value.rpartition(" ")[2]) if part}
+    for secret in sorted(secrets, key=len, reverse=True):
+        words = words.replace(secret, "*****")
     return words

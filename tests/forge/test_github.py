@@ -460,6 +460,7 @@ def test_what_did_not_change_is_answered_with_nothing_new(world: World) -> None:
         pytest.param(NewRequest("drafts/none", BASE, "t", ""), "422 .*field head, code invalid", id="no-head"),
         pytest.param(NewRequest(HEAD, "clusters/none", "t", ""), "422 .*field base, code invalid", id="no-base"),
         pytest.param(NewRequest("same", BASE, "t", ""), f"422 .*No commits between {BASE} and same", id="no-commits"),
+        pytest.param(NewRequest("other", BASE, " ", ""), "422 .*field title, code missing_field", id="no-title"),
         pytest.param(NewRequest("other", BASE, "t" * 257, ""), "422 .*title is too long", id="long-title"),
         pytest.param(NewRequest("other", BASE, "t", "b" * 65537), "422 .*body is too long", id="long-body"),
     ],

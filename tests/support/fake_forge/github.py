@@ -455,6 +455,9 @@ def _fields(asked: Asked, required: Fields, optional: Fields) -> dict[str, Any]:
 
 
 def _check_lengths(fields: Mapping[str, Any]) -> None:
+    if "title" in fields and not fields["title"].strip():
+        problem = {"resource": "PullRequest", "field": "title", "code": "missing_field"}
+        raise _RefusedError(422, {"message": "Validation Failed", "errors": [problem]})
     for name, most in (("title", _LONGEST_TITLE), ("body", _LONGEST_BODY)):
         if len(fields.get(name) or "") > most:
             raise _RefusedError(422, _invalid(f"{name} is too long (maximum is {most} characters)"))

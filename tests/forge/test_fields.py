@@ -1,0 +1,74 @@
+"""Reading fields of an answer: what is there, what is missing, and in which words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from reconciler.forge.errors import ForgeAnswerError
+from reconciler.forge.fields import Fields
+
+ANSWER = {
+    "title": "t",
+    "number": 7,
+    "draft": False,
+    "nothing": None,
+    "list": [],
+    "created_at": "2026-11-22T01:00:00Z",
+    "head": {"sha": "a" * 40, "ref": "x", "long": "b" * 64},
+}
+Read = Callable[[Fields], object]
+
+
+@pytest.mark.parametrize(
+    ("read", "value"),
+    [
+        pytest.param(lambda fields: fields.text("title"), "t", id="text"),
+        pytest.param(lambda fields: fields.text("head", "ref"), "x", id="below"),
+        pytest.param(lambda fields: fields.text("nothing", default=""), "", id="null-has-a-default"),
+        pytest.param(lambda fields: fields.text("none", "at", "all", default="-"), "-", id="absent-has-a-default"),
+        pytest.param(lambda fields: fields.number("number"), 7, id="number"),
+        pytest.param(lambda fields: fields.truth("draft"), False, id="truth"),
+        pytest.param(lambda fields: fields.truth("nothing", default=True), True, id="truth-by-default"),
+        pytest.param(lambda fields: fields.truth("draft", default=True), False, id="false-is-no-absence"),
+        pytest.param(lambda fields: fields.commit("head", "sha"), "a" * 40, id="commit"),
+        pytest.param(lambda fields: fields.commit("head", "long"), "b" * 64, id="commit-of-sha-256"),
+        pytest.param(lambda fields: fields.moment("created_at"), 1795309200, id="moment"),
+        pytest.param(lambda fields: fields.find("list"), [], id="find"),
+        pytest.param(lambda fields: fields.find("list", "x"), None, id="find-below-a-list"),
+    ],
+)
+def test_what_is_there_is_read(read: Read, value: object) -> None:
+    assert read(Fields(ANSWER, "GET /a")) == value
+
+
+@pytest.mark.parametrize(
+    ("read", "words"),
+    [
+        pytest.param(lambda fields: fields.text("nothing"), "nothing must be text, not null", id="null"),
+        pytest.param(lambda fields: fields.text("head", "label"), "head.label must be text, not null", id="absent"),
+        pytest.param(lambda fields: fields.text("number", default=""), "number must be text, not int", id="default"),
+        pytest.param(lambda fields: fields.number("draft"), "draft must be a number, not bool", id="false-is-no-zero"),
+        pytest.param(lambda fields: fields.number("title"), "title must be a number, not 't'", id="text-is-no-number"),
+        pytest.param(lambda fields: fields.truth("number"), "number must be true or false, not int", id="number"),
+        pytest.param(lambda fields: fields.commit("head", "ref"), "head.ref must be a commit, not 'x'", id="no-commit"),
+        pytest.param(lambda fields: fields.moment("title"), "title must be a moment, not 't'", id="no-moment"),
+    ],
+)
+def test_what_is_not_as_documented_is_named(read: Read, words: str) -> None:
+    with pytest.raises(ForgeAnswerError) as refused:
+        read(Fields(ANSWER, "GET /a"))
+
+    assert refused.value.message == f"GET /a: {words}"
+
+
+def test_a_moment_without_its_zone_is_no_moment() -> None:
+    with pytest.raises(ForgeAnswerError, match="a moment with its time zone, not '2026-11-22T01:00:00'"):
+        Fields({"at": "2026-11-22T01:00:00"}, "GET /a").moment("at")
+
+
+@pytest.mark.parametrize("answer", [None, [], "text", 7])
+def test_an_answer_must_be_an_object(answer: object) -> None:
+    with pytest.raises(ForgeAnswerError, match="GET /a: the answer must be an object"):
+        Fields(answer, "GET /a")
