@@ -22,7 +22,7 @@ from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.ingredients import TooLargeToReadError
 from reconciler.planning.outcome import Rendered
 from reconciler.planning.plan import Decided, Workshop, decide_destination, new_state, plan_destination
-from reconciler.planning.promoter import metadata_path, with_metadata
+from reconciler.planning.promoter import for_promoter, is_resting, metadata_path, proposed_branch
 from reconciler.planning.source import Ingredients
 from reconciler.planning.standing import Heads, removal_names
 from reconciler.planning.state import DestinationState
@@ -109,14 +109,14 @@ class Desk:
         except GitError as error:
             return _left_alone(decided.destination, _trouble(decided.destination, error))
         tags = missing_tags(plan.destination, plan.after, self._tagging)
-        return replace(plan, tags=tags, layouts=self._with_metadata(plan))
+        return replace(plan, tags=tags, layouts=self._for_promoter(plan))
 
-    def _with_metadata(self, plan: DestinationPlan) -> tuple[Layout, ...]:
+    def _for_promoter(self, plan: DestinationPlan) -> tuple[Layout, ...]:
         # a plain folder has no commit that a draft could name
         dry = self.snapshot.dry
         if dry is None:
             return plan.layouts
-        return with_metadata(plan.layouts, plan.destination, plan.heads.removals, metadata_file(dry))
+        return for_promoter(plan, self._tools.draft_template, metadata_file(dry))
 
     def _decide(self, destination: Destination) -> Decided | DestinationPlan:
         try:
@@ -141,7 +141,8 @@ class Desk:
             self._catalog, _Sources(self, remote), self._counted, self._writer,
             self._tools.draft_template, self.snapshot.seconds, self._tools.removal_template,
         )  # fmt: skip
-        besides = metadata_path(destination, draft_branch(self._tools.draft_template, destination, ""))
+        proposed = proposed_branch(destination, self._tools.draft_template)
+        besides = metadata_path(destination, proposed) if proposed else None
         objects = DestinationObjects(remote, destination, besides)
         return decide_destination(destination, claims, state, heads, objects, shop)
 
@@ -194,10 +195,14 @@ class Desk:
         names |= {draft_branch(self._tools.draft_template, destination, package) for package in state.packages}
         removals = removal_names(self._tools.removal_template, destination, state)
         names |= removals
-        drafts = {name: refs[HEADS + name] for name in names if HEADS + name in refs}
-        proposed = {name: refs[proposed_ref(name)] for name in names if proposed_ref(name) in refs}
         branch = refs.get(HEADS + destination.branch)
-        return Heads(branch or self._root(remote), branch is None, drafts, proposed, removals)
+        mine = proposed_branch(destination, self._tools.draft_template) if self.snapshot.dry else None
+        names |= {mine} if mine else set()
+        drafts = {name: refs[HEADS + name] for name in names if HEADS + name in refs}
+        rests = mine is not None and is_resting(drafts.get(mine), branch, state.seen)
+        resting = drafts.pop(mine) if mine and rests else None
+        proposed = {name: refs[proposed_ref(name)] for name in names if proposed_ref(name) in refs}
+        return Heads(branch or self._root(remote), branch is None, drafts, proposed, removals, resting=resting)
 
     def _bring_tags(self, url: str, remote: Remote) -> None:
         """Bring in one go what tags tell of all destinations of a remote that nobody remembers (planning/recovery)."""

@@ -16,6 +16,7 @@ from reconciler.planning.destination import Destination, draft_branch
 from reconciler.planning.ground import Ground
 from reconciler.planning.open_drafts import DraftedPackage, OpenDraft, open_drafts
 from reconciler.planning.plan import gone_from
+from reconciler.planning.promoter import is_resting, proposed_branch
 from reconciler.planning.standing import Heads, recognise, removal_names, settle_drafts
 from reconciler.planning.state import DestinationState
 from reconciler.reporting.commit_message import sync_message
@@ -90,8 +91,11 @@ class DraftReader:
         names = {draft_branch(self._names.draft, destination, package) for package in state.packages}
         removals = removal_names(self._names.removal, destination, state)
         drafts = {one: refs[HEADS + one] for one in sorted({*names, *removals, *state.drafts}) if HEADS + one in refs}
+        published, mine = refs.get(HEADS + destination.branch), proposed_branch(destination, self._names.draft)
+        if mine and is_resting(drafts.get(mine), published, state.seen):
+            del drafts[mine]
         proposed = {name: refs[proposed_ref(name)] for name in drafts if proposed_ref(name) in refs}
-        return Heads(refs.get(HEADS + destination.branch), False, drafts, proposed, removals)
+        return Heads(published, False, drafts, proposed, removals)
 
     def sheet(self, draft: OpenDraft, packages: frozenset[str] = frozenset(), *, whole: bool = False) -> Sheet:
         """Return a draft with what its history tells; `whole` adds the files of these packages, or of all."""

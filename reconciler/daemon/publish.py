@@ -10,7 +10,7 @@ from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, PushUnit, RefUpdate, Refused
 from reconciler.gitio.writer import Change, Drop, Graft, NewCommit, Put
 from reconciler.krm.digest import digest
-from reconciler.planning.branches import End, Grow, Step, Sync
+from reconciler.planning.branches import End, Grow, Rest, Step, Sync
 from reconciler.planning.destination import Destination
 from reconciler.planning.fleet import DestinationPlan
 from reconciler.planning.outcome import Draft
@@ -45,7 +45,7 @@ class Written:
         plan = self.plan
         drafts = [one for one in plan.outcomes if isinstance(one, Draft)]
         offered = {one.variant.place.package: [one.rendered.files.id, one.rendered.review] for one in drafts}
-        ended = [layout.branch for layout in plan.layouts if isinstance(layout, End)]
+        ended = [layout.branch for layout in plan.layouts if isinstance(layout, End | Rest)]
         leaving = [[one.package, one.how, one.is_new] for one in plan.leaving]
         return digest([plan.destination.url, self.name, plan.heads.branch, offered, ended, leaving])
 
@@ -183,8 +183,9 @@ def _unit(refs: Mapping[str, CommitId], one: Written, state_ref: str) -> PushUni
     plan = one.plan
     updates = [RefUpdate(HEADS + grow.branch, one.heads[grow.branch], grow.old) for grow in grows(plan)]
     for layout in plan.layouts:
-        if isinstance(layout, End):
-            updates.append(RefUpdate(HEADS + layout.branch, None, layout.old))
+        if isinstance(layout, End | Rest):
+            left = layout.commit if isinstance(layout, Rest) else None
+            updates.append(RefUpdate(HEADS + layout.branch, left, layout.old))
             if layout.branch in plan.heads.proposed:
                 updates.append(RefUpdate(proposed_ref(layout.branch), None, plan.heads.proposed[layout.branch]))
     updates += [RefUpdate(kept_ref(state_ref, one.name, head), head, None) for head in plan.kept]

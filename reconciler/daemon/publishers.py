@@ -16,7 +16,7 @@ from reconciler.daemon.tags import Tagged, Tags
 from reconciler.gitio.names import is_path
 from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, PushUnit, RefUpdate, Refused
 from reconciler.gitio.writer import Drop, NewCommit, Put
-from reconciler.planning.branches import End, Grow
+from reconciler.planning.branches import End, Grow, Rest
 from reconciler.planning.fleet import FleetPlan
 from reconciler.planning.proposal import Proposal
 from reconciler.snapshot.files import FileTree
@@ -219,7 +219,7 @@ def _draft_heads(one: Written) -> Iterator[tuple[str, CommitId]]:
             continue
         if isinstance(layout, Grow):
             yield layout.branch, one.heads[layout.branch]
-        elif not isinstance(layout, End) and layout.branch in one.plan.heads.drafts:
+        elif not isinstance(layout, End | Rest) and layout.branch in one.plan.heads.drafts:
             yield layout.branch, one.plan.heads.drafts[layout.branch]
 
 

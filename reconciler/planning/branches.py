@@ -62,13 +62,22 @@ class End:
 
 
 @dataclass(frozen=True)
+class Rest:
+    """Put the branch at a commit of the cluster branch: there is no draft, and somebody expects the branch."""
+
+    branch: str
+    old: CommitId | None
+    commit: CommitId
+
+
+@dataclass(frozen=True)
 class Keep:
     """Leave the branch where it is."""
 
     branch: str
 
 
-Layout = Grow | End | Keep
+Layout = Grow | End | Rest | Keep
 
 
 class History(Protocol):

@@ -43,6 +43,7 @@ class Heads:
     `absent`: the cluster branch does not exist, and `branch` is the root commit that it would be created at.
     `removals` are the names of those draft branches that take packages away. From pull requests: `held` are the
     commits that people approved, or that are on their way to be merged, `closed` the drafts that people do not want.
+    `resting` is the branch that GitOps Promoter expects, while there is no draft on it.
     """
 
     branch: CommitId | None = None
@@ -52,6 +53,7 @@ class Heads:
     removals: frozenset[str] = frozenset()
     held: Mapping[str, CommitId] = field(default_factory=dict)
     closed: frozenset[str] = frozenset()
+    resting: CommitId | None = None
 
     def offering(self, draft: str) -> CommitId | None:
         """Return the head of a draft that is up for review; a closed pull request is a branch that is gone."""

@@ -44,8 +44,7 @@ class PromotedWorld(World):
     def promote(self) -> str:
         """Do what Promoter does with one environment; return what it was."""
         desk = self._desk()
-        if not self.head(NEXT):
-            return "no proposed branch"
+        assert self.head(NEXT), "Promoter fails without the branch"
         if self.dry(NEXT) == self.dry(ACTIVE):
             return "nothing to promote"
         git(desk, "checkout", "--quiet", "--detach", f"origin/{NEXT}")
@@ -98,6 +97,11 @@ def world(tmp_path: Path) -> PromotedWorld:
     return world
 
 
+def rests(world: PromotedWorld) -> bool:
+    """Return whether Promoter's branch is there without a draft on it."""
+    return world.head(NEXT) == world.head(ACTIVE) and world.sheets("berlin") == []
+
+
 def config_head(world: PromotedWorld) -> str:
     return read_ref(world.folder / "config.git", "refs/heads/main") or ""
 
@@ -128,7 +132,8 @@ def test_a_promotion_ends_the_draft_and_the_next_one_begins_another(world: Promo
     ended = world.sync()
 
     assert ended.moved == {NEXT}
-    assert world.promote() == "no proposed branch"
+    assert rests(world)
+    assert world.promote() == "nothing to promote"
     assert world.dry(ACTIVE) == first
     assert world.sync().is_silent
     second = world.release_metrics("v2")
@@ -136,7 +141,8 @@ def test_a_promotion_ends_the_draft_and_the_next_one_begins_another(world: Promo
     assert (world.dry(ACTIVE), world.dry(NEXT)) == (first, second)
     assert world.promote() == "merged"
     world.settle()
-    assert (world.dry(ACTIVE), world.head(NEXT)) == (second, "")
+    assert world.dry(ACTIVE) == second
+    assert rests(world)
     assert_sound(world.fleet)
 
 
@@ -185,7 +191,8 @@ def test_a_draft_that_people_work_on_takes_the_branch_in_and_says_so(world: Prom
     assert "replicas: 5" in world.text(NEXT, "metrics/deployment.yaml")
     assert world.text(NEXT, "metrics/note.txt") == "by the night shift\n"
     assert world.promote() == "merged"
-    assert world.settle().after.get(f"refs/heads/{NEXT}") is None
+    world.settle()
+    assert rests(world)
 
 
 def test_a_draft_that_people_worked_on_and_finished_is_not_kept_for_the_file_alone(world: PromotedWorld) -> None:
@@ -194,7 +201,8 @@ def test_a_draft_that_people_worked_on_and_finished_is_not_kept_for_the_file_alo
     world.commit(ACTIVE, taken)
     world.settle()
 
-    assert (world.head(NEXT), world.metadata(ACTIVE)) == ("", {})
+    assert rests(world)
+    assert world.metadata(ACTIVE) == {}
 
 
 def test_promoters_own_merge_of_a_conflict_is_lived_with(world: PromotedWorld) -> None:
@@ -209,7 +217,7 @@ def test_promoters_own_merge_of_a_conflict_is_lived_with(world: PromotedWorld) -
     world.settle()
     assert "example.com/metrics:v2" in world.text(ACTIVE, "metrics/deployment.yaml")
     assert world.dry(ACTIVE) == config_head(world)
-    assert world.head(NEXT) == ""
+    assert rests(world)
     assert_sound(world.fleet)
 
 
@@ -226,7 +234,8 @@ def test_promoters_merge_that_a_pass_sees_is_people_s_work_and_stays(world: Prom
     assert world.dry(NEXT) == third
     assert world.promote() == "merged"
     world.settle()
-    assert (world.dry(ACTIVE), world.head(NEXT)) == (third, "")
+    assert world.dry(ACTIVE) == third
+    assert rests(world)
 
 
 def test_it_is_nobodys_work_beside_the_packages(world: PromotedWorld) -> None:
@@ -241,7 +250,7 @@ def test_approving_all_by_command_takes_it_along(world: PromotedWorld) -> None:
 
     assert world.dry(ACTIVE) == config_head(world)
     world.settle()
-    assert world.head(NEXT) == ""
+    assert rests(world)
 
 
 def test_approving_one_package_leaves_it_with_the_rest(world: PromotedWorld) -> None:
@@ -252,7 +261,8 @@ def test_approving_one_package_leaves_it_with_the_rest(world: PromotedWorld) -> 
     assert world.tree(ACTIVE, "gateway")
     # Promoter sees that there is something left
     assert world.promote() == "merged"
-    assert world.settle().after.get(f"refs/heads/{NEXT}") is None
+    world.settle()
+    assert rests(world)
 
 
 def test_approving_the_last_package_by_name_takes_it_along(world: PromotedWorld) -> None:
@@ -261,7 +271,8 @@ def test_approving_the_last_package_by_name_takes_it_along(world: PromotedWorld)
     world.act("approve", "berlin/metrics", at_once=True)
     world.settle()
 
-    assert (world.dry(ACTIVE), world.head(NEXT)) == (config_head(world), "")
+    assert world.dry(ACTIVE) == config_head(world)
+    assert rests(world)
 
 
 def test_taking_a_package_out_leaves_it_and_taking_the_last_one_ends_the_draft(world: PromotedWorld) -> None:
@@ -272,7 +283,7 @@ def test_taking_a_package_out_leaves_it_and_taking_the_last_one_ends_the_draft(w
     world.settle()
 
     assert left == config_head(world)
-    assert world.head(NEXT) == ""
+    assert rests(world)
 
 
 def test_a_draft_that_removes_packages_has_none(world: PromotedWorld) -> None:
@@ -288,12 +299,87 @@ def test_a_draft_that_removes_packages_has_none(world: PromotedWorld) -> None:
     assert git(world.fleet, "diff", "--name-only", ACTIVE, "removals/berlin", "--", FILE) == ""
 
 
+def test_a_branch_at_rest_follows_the_cluster_branch(world: PromotedWorld) -> None:
+    world.promote()
+    world.settle()
+    world.edit(ACTIVE, "metrics/deployment.yaml", "replicas: 2", "replicas: 3")
+    followed = world.sync()
+
+    assert followed.moved == {NEXT}
+    assert rests(world)
+    assert world.sync().is_silent
+    world.release_metrics("v2")
+    world.sync()
+    assert world.promote() == "merged"
+    assert "replicas: 3" in world.text(ACTIVE, "metrics/deployment.yaml")
+
+
+def test_a_branch_at_rest_that_moves_while_a_pass_pushes_is_planned_again(world: PromotedWorld) -> None:
+    world.promote()
+    world.settle()
+    world.release_metrics("v2")
+    world.sync_while(lambda: world.commit(ACTIVE, {"note.txt": "hot\n"}))
+    world.settle()
+
+    assert world.promote() == "merged"
+    assert world.text(ACTIVE, "note.txt") == "hot\n"
+
+
+def test_a_branch_that_a_host_deletes_after_the_merge_is_there_again(world: PromotedWorld) -> None:
+    world.promote()
+    world.delete(NEXT)
+    world.sync()
+
+    assert rests(world)
+    assert world.sync().is_silent
+
+
+def test_a_draft_that_people_delete_is_declined_and_the_branch_rests(world: PromotedWorld) -> None:
+    world.delete(NEXT)
+    world.sync()
+
+    assert rests(world)
+    assert world.tree(NEXT, "metrics") is None
+    assert world.sync().is_silent
+
+
+def test_what_people_put_on_a_branch_at_rest_is_their_draft(world: PromotedWorld) -> None:
+    world.promote()
+    world.settle()
+    head = world.commit(NEXT, {"note.txt": "not yet\n"})
+    world.settle()
+
+    assert world.head(NEXT) == head
+    assert [one.path for one in world.sheets("berlin")[0].draft.beside] == ["note.txt"]
+
+
+def test_a_fast_forward_leaves_the_branch_where_it_rests(world: PromotedWorld) -> None:
+    world.set_ref(f"refs/heads/{ACTIVE}", world.head(NEXT))
+
+    assert world.sync().moved == set()
+    assert rests(world)
+    assert world.sync().is_silent
+
+
+def test_a_removal_that_is_approved_takes_the_branch_along(world: PromotedWorld) -> None:
+    world.promote()
+    world.settle()
+    world.configure({"metrics.yaml": None})
+    world.settle()
+    world.act("approve", "berlin", at_once=True, removals=True)
+    world.settle()
+
+    assert world.tree(ACTIVE, "metrics") is None
+    assert rests(world)
+
+
 def test_lost_state_reads_the_draft_anew(world: PromotedWorld) -> None:
     git(world.fleet, "update-ref", "-d", "refs/reconciler/state/berlin")
     world.settle()
 
     assert world.promote() == "merged"
-    assert world.settle().after.get(f"refs/heads/{NEXT}") is None
+    world.settle()
+    assert rests(world)
 
 
 @pytest.mark.parametrize(
