@@ -43,26 +43,26 @@ def agit(new: NewRequest) -> tuple[str, tuple[str, ...]]:
     48,000 bytes.
     """
     title = GITEA_DRAFT.on(_one_line(new.title), new.draft)
-    told = {"topic": new.head, "title": _encoded(title), "description": _encoded(_without_nul(new.body).strip())}
+    told = {"topic": new.head, "title": _encoded(title), "description": _encoded(_sendable(new.body).strip())}
     options = [f"{key}={value}" for key, value in told.items() if value]
     return f"refs/for/{new.base}", (*options, "force-push=true")
 
 
 def _one_line(text: str) -> str:
-    return " ".join(_without_nul(text).split())
+    return " ".join(_sendable(text).split())
 
 
 def _in_one_line(body: str) -> str:
     # what GitLab will take for a line break must be one before we look for commands
-    text = without_commands(_without_nul(body).strip().replace("\\n", "\n"))
+    text = without_commands(_sendable(body).strip().replace("\\n", "\n"))
     # the value is stripped, and with it the blank that keeps its first line from being a command
     lead = "\n" if text.startswith(" ") else ""
     return _in_room((lead + text).replace("\n", "\\n"), _ROOM)
 
 
-def _without_nul(text: str) -> str:
-    # a packet and an environment variable both end at a NUL
-    return text.replace("\0", "")
+def _sendable(text: str) -> str:
+    # a packet and an environment variable both end at a NUL; names of files may hold what is no UTF-8
+    return text.replace("\0", "").encode(errors="replace").decode()
 
 
 def _encoded(text: str) -> str:

@@ -1,0 +1,177 @@
+"""Options as forges read them, pushed to real repositories whose hooks write down what arrives."""
+
+from __future__ import annotations
+
+import base64
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from reconciler.forge.push_options import agit, gitlab_options
+from reconciler.forge.request import NewRequest
+from reconciler.gitio.mirror import Mirror
+from reconciler.gitio.names import check_option
+from reconciler.gitio.options import GitOptions
+from reconciler.gitio.verdicts import Done, PushUnit, RefUpdate
+from reconciler.gitio.writer import NewCommit, Put
+from reconciler.snapshot.objects import CommitId
+from tests.support.git_env import git, make_bare, read_ref, read_refs, write_hook
+
+NEW = NewRequest("drafts/east", "clusters/east", "east: api 1.2", "One change.\n\n- größer", labels=("api", "a b"))
+NOTE = 'n=0; while [ "$n" -lt "${GIT_PUSH_OPTION_COUNT:-0}" ]; do printenv GIT_PUSH_OPTION_$n; n=$((n+1)); done > told'
+bodies = st.text(st.sampled_from("/\\nx `\n\r\0{}é"), max_size=40) | st.text(max_size=200)
+
+
+def read_as_gitlab(options: tuple[str, ...]) -> dict[str, list[str]]:
+    """Return what GitLab takes the options for: values stripped, a backslash and an `n` for a line break."""
+    told: dict[str, list[str]] = {}
+    for option in options:
+        found = re.fullmatch(r"merge_request\.([^=]+)=?(.*)", option)
+        assert found is not None, option
+        value = found[2].strip()
+        told.setdefault(found[1], []).append(value.replace("\\n", "\n") if found[1] == "description" else value)
+    return told
+
+
+def read_as_gitea(options: tuple[str, ...]) -> dict[str, str]:
+    """Return what Gitea takes the options for: what stands after `{base64}` is decoded."""
+    told = dict(option.split("=", 1) for option in options)
+    encoded = "{base64}"
+    return {
+        key: base64.b64decode(value.removeprefix(encoded), validate=True).decode()
+        if value.startswith(encoded)
+        else value
+        for key, value in told.items()
+    }
+
+
+def open_mirror(tmp_path: Path, remote: Path) -> Mirror:
+    mirror = Mirror.open(tmp_path / "cache", str(remote), GitOptions())
+    mirror.fetch("destination")
+    return mirror
+
+
+def write(mirror: Mirror) -> CommitId:
+    return mirror.write([NewCommit((), (Put("api.yaml", b"1.2"),), "api 1.2", 1, fresh=True)])[0]
+
+
+def test_gitlab_hears_a_merge_request_with_the_branch(tmp_path: Path) -> None:
+    remote = make_bare(tmp_path / "remote.git", receive__advertisePushOptions="true")
+    write_hook(remote, "pre-receive", NOTE)
+    mirror = open_mirror(tmp_path, remote)
+    commit, options = write(mirror), gitlab_options(NEW)
+
+    report = mirror.push([PushUnit("east", (RefUpdate("refs/heads/drafts/east", commit, None),), options)])
+
+    assert report["east"] == Done()
+    assert tuple((remote / "told").read_text("utf-8").splitlines()) == options
+    assert read_ref(remote, "refs/heads/drafts/east") == commit
+    assert read_as_gitlab(options) == {
+        "create": [""],
+        "target": ["clusters/east"],
+        "title": ["east: api 1.2"],
+        "description": ["One change.\n\n- größer"],
+        "draft": [""],
+        "label": ["api", "a b"],
+    }
+
+
+def test_gitea_hears_a_pull_request_without_any_ref(tmp_path: Path) -> None:
+    remote = make_bare(
+        tmp_path / "remote.git", receive__advertisePushOptions="true", receive__procReceiveRefs="refs/for"
+    )
+    hook = Path(__file__).parents[1] / "support" / "agit_hook.py"
+    write_hook(remote, "proc-receive", f"exec python3 {hook} ok")
+    mirror = open_mirror(tmp_path, remote)
+    commit, (ref, options) = write(mirror), agit(NEW)
+
+    outcome = mirror.push_for_review(commit, ref, options)
+
+    told = "".join(f"[{option}]" for option in options)
+    assert outcome == Done()
+    assert (remote / "reviews").read_text("utf-8") == f"{commit} refs/for/clusters/east {told}\n"
+    assert read_refs(remote) == {}
+    assert read_as_gitea(options) == {
+        "topic": "drafts/east",
+        "title": "WIP: east: api 1.2",
+        "description": "One change.\n\n- größer",
+        "force-push": "true",
+    }
+    assert not git(mirror.folder, "for-each-ref")
+
+
+@pytest.mark.parametrize(
+    ("new", "gitlab", "gitea"),
+    [
+        pytest.param(
+            replace(NEW, draft=False, labels=()), {"title": ["east: api 1.2"]}, {"title": "east: api 1.2"}, id="ready"
+        ),
+        pytest.param(
+            replace(NEW, title=" two\n lines "),
+            {"title": ["two lines"]},
+            {"title": "WIP: two lines"},
+            id="a-long-title",
+        ),
+        pytest.param(
+            replace(NEW, title="Draft: x"), {"title": ["x"]}, {"title": "WIP: Draft: x"}, id="a-mark-of-one-product"
+        ),
+        pytest.param(replace(NEW, body="one line"), {}, {"description": "one line"}, id="a-body-of-one-line"),
+        pytest.param(
+            replace(NEW, title="{base64}eA==", draft=False), {}, {"title": "{base64}eA=="}, id="a-title-like-a-code"
+        ),
+        pytest.param(
+            replace(NEW, body="C:\\new"), {"description": ["C:\new"]}, {"description": "C:\\new"}, id="a-backslash"
+        ),
+    ],
+)
+def test_what_arrives(new: NewRequest, gitlab: dict[str, list[str]], gitea: dict[str, str]) -> None:
+    heard, read = read_as_gitlab(gitlab_options(new)), read_as_gitea(agit(new)[1])
+
+    assert {key: heard[key] for key in gitlab} == gitlab
+    assert {key: read[key] for key in gitea} == gitea
+    assert ("draft" in heard) == new.draft
+
+
+def test_what_is_no_utf8_is_replaced() -> None:
+    new = replace(NEW, title="a\udcff", body="b\udcff")
+
+    assert read_as_gitlab(gitlab_options(new))["description"] == ["b?"]
+    assert read_as_gitea(agit(new)[1])["title"] == "WIP: a?"
+
+
+def test_an_empty_body_is_left_out() -> None:
+    new = replace(NEW, body="\n ")
+
+    assert "description" not in read_as_gitlab(gitlab_options(new))
+    assert "description" not in read_as_gitea(agit(new)[1])
+
+
+@pytest.mark.parametrize("unit", ["x", "é", "\n", "/\n", "\\n"])
+def test_what_is_too_long_is_cut_and_says_so(unit: str) -> None:
+    new = replace(NEW, body=f"a{unit * 80_000}a")
+
+    for options in (gitlab_options(new), agit(new)[1]):
+        assert all(check_option(option) for option in options)
+    assert read_as_gitlab(gitlab_options(new))["description"][0].endswith("…")
+    assert read_as_gitea(agit(new)[1])["description"].endswith("…")
+
+
+@given(bodies)
+@example("/merge")
+@example(" /merge")
+@example("a\\n/merge")
+@example("\0/merge")
+@example("\r/merge")
+def test_no_body_is_a_command_or_breaks_an_option(body: str) -> None:
+    new = replace(NEW, body=body)
+
+    for option in (*gitlab_options(new), *agit(new)[1]):
+        assert check_option(option)
+        assert "\0" not in option
+    lines = "\n".join(read_as_gitlab(gitlab_options(new)).get("description", [])).replace("\r", "").split("\n")
+    assert not any(line.startswith("/") for line in lines)
+    assert read_as_gitea(agit(new)[1]).get("description", "") == body.replace("\0", "").strip()
