@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from reconciler.forge.answers import in_line
+from reconciler.forge.approvals import Approvals
 from reconciler.forge.errors import (
     ForgeAnswerError,
     ForgeError,
@@ -25,7 +26,6 @@ HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "202
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _LONGEST_DESCRIPTION = 140
-_SETTLED_SECONDS = 60
 _TO_READY = "markPullRequestReadyForReview"
 _TO_DRAFT = "convertPullRequestToDraft"
 
@@ -43,14 +43,13 @@ class GitHub:
         self._client = client.speaking(HEADERS)
         self._owner = owner
         self._root = f"/repos/{owner}/{name}"
-        # by number: the date and head that the reviews were read for, and what they said; reviews change the date
-        self._reviewed: dict[int, tuple[int, CommitId, bool]] = {}
+        self._approvals = Approvals(client.clock)
 
     def open_requests(self) -> tuple[PullRequest, ...]:
         """Return the open pull requests from branches of this repository, by number; asked conditionally."""
         listed = self._client.pages(f"{self._root}/pulls", {"state": "open", "per_page": 100})
         found = {shown.number("number"): shown for shown in self._own(listed)}
-        self._reviewed = {number: known for number, known in self._reviewed.items() if number in found}
+        self._approvals.keep_only(found)
         return tuple(self._read(found[number]) for number in sorted(found))
 
     def request(self, number: int) -> PullRequest:
@@ -142,18 +141,14 @@ class GitHub:
             return "auto-merge"
         if request.draft:
             return ""
-        return "approved" if self._is_approved(request, shown.moment("updated_at")) else ""
+        updated = shown.moment("updated_at")
+        given = self._approvals.are_given(request.number, updated, request.commit, lambda: self._ask_reviewers(request))
+        return "approved" if given else ""
 
-    def _is_approved(self, request: PullRequest, updated: int) -> bool:
-        known = self._reviewed.get(request.number)
-        if known is None or known[:2] != (updated, request.commit):
-            path = f"{self._path(request)}/reviews"
-            reviews = [Fields(review, f"GET {path}") for review in self._client.pages(path, {"per_page": 100})]
-            known = (updated, request.commit, _is_approved(reviews, request.commit))
-            # a date counts whole seconds: until it is past for sure, something more may come with the same one
-            if self._client.clock() - updated > _SETTLED_SECONDS:
-                self._reviewed[request.number] = known
-        return known[2]
+    def _ask_reviewers(self, request: PullRequest) -> bool:
+        path = f"{self._path(request)}/reviews"
+        reviews = self._client.pages(path, {"per_page": 100})
+        return _is_approved([Fields(review, f"GET {path}") for review in reviews], request.commit)
 
     def _label(self, made: PullRequest, labels: tuple[str, ...]) -> None:
         try:
