@@ -280,7 +280,7 @@ def _task(question: Question, base: TreeId) -> str:
     """Return porch 15.3's word for what the commit does; the status file has it, so no trace may decide it."""
     record, seen = question.mine, question.seen
     if record is None or not record.owned:
-        return "adopt" if seen.published else "clone"
+        return "adopt" if seen.published or seen.drafted else "clone"
     if seen.published is None and seen.drafted is None:
         return "clone"
     if _same_upstream(question, record, base):

@@ -249,6 +249,16 @@ def test_adoption_takes_what_stands_as_the_source(locked: str | None, expected: 
     assert [made.earlier for made in kitchen.made] == [None for _ in bases]
 
 
+def test_adoption_takes_what_lies_on_the_draft_alone() -> None:
+    kitchen = Kitchen(locks="up1")
+    willing = Question(replace(GW, adoption="adoptExisting"), None, Seen(None, ELSE))
+
+    outcome = decide(willing, CATALOG, kitchen, kitchen.render)
+
+    assert told(outcome) == "draft adopt"
+    assert ELSE in kitchen.sources
+
+
 def test_nested_packages_are_refused() -> None:
     outcome, _ = asked(None, Seen(), nested=("gw/inner",))
 
