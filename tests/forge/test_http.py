@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import random
 import socket
 import threading
 import traceback
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
 
 import httpx
@@ -111,21 +113,29 @@ def test_nothing_new_is_no_answer_to_who_knew_nothing() -> None:
 
 
 def test_memory_forgets_what_was_not_asked_for_longest() -> None:
-    memory = Memory(most_bytes=10)
+    memory = Memory(most_bytes=2500)
     for address in "ab":
-        memory.keep(address, Remembered(address, b"1234", ""))
+        memory.keep(address, Remembered(address, random.Random(address).randbytes(1000), ""))
     memory.get("a")
-    memory.keep("c", Remembered("c", b"1234", ""))
-    memory.keep("c", Remembered("c2", b"123456", ""))
+    memory.keep("c", Remembered("c", random.Random("c").randbytes(1000), ""))
+    memory.keep("c", Remembered("c2", random.Random("c2").randbytes(1100), "next"))
 
     assert [address for address in "abc" if memory.get(address)] == ["a", "c"]
+    assert memory.get("c") == Remembered("c2", random.Random("c2").randbytes(1100), "next")
 
 
 def test_memory_does_not_keep_what_is_too_large_for_it() -> None:
-    memory = Memory(most_bytes=10)
-    memory.keep("a", Remembered("a", b"1" * 11, ""))
+    memory = Memory(most_bytes=1000)
+    memory.keep("a", Remembered("a", random.Random(1).randbytes(1001), ""))
 
     assert memory.get("a") is None
+
+
+def test_memory_packs_what_repeats_itself() -> None:
+    memory = Memory(most_bytes=1000)
+    memory.keep("a", Remembered("a", b"https://forge.example/" * 1000, ""))
+
+    assert memory.get("a") == Remembered("a", b"https://forge.example/" * 1000, "")
 
 
 def test_a_session_that_the_forge_begins_is_not_carried_on() -> None:
@@ -135,6 +145,20 @@ def test_a_session_that_the_forge_begins_is_not_carried_on() -> None:
     client.get("/a")
 
     assert "cookie" not in asked[1].headers
+
+
+def test_threads_share_what_is_remembered() -> None:
+    def answering(request: httpx.Request) -> httpx.Response:
+        tag = f'"{request.url.path}"'
+        fresh = request.headers.get("if-none-match") != tag
+        return httpx.Response(200, json=request.url.path, headers={"etag": tag}) if fresh else httpx.Response(304)
+
+    client = make_client(answering)
+    paths = [f"/{number % 7}" for number in range(400)]
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(client.get, paths))
+
+    assert answers == [f"/api{path}" for path in paths]
 
 
 # pages
