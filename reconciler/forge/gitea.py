@@ -107,6 +107,9 @@ class Gitea:
         The message's first line is the commit's title; a rebase keeps the messages that there are. Raises
         HeadMovedError, ForgeRefusedError; also the latter while Gitea is still at looking for conflicts after a push.
         """
+        if not request.commit:
+            # an empty id would be no condition at all
+            raise HeadMovedError(f"pull request {request.number} has no head any more")
         title, _, rest = message.partition("\n")
         words = {} if method == "rebase" else {"MergeTitleField": title, "MergeMessageField": rest.strip()}
         how = {"Do": method, "head_commit_id": request.commit, "delete_branch_after_merge": False}

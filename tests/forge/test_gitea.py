@@ -10,15 +10,14 @@ from typing import Any
 import httpx
 import pytest
 
-from reconciler.forge.budget import Budget
 from reconciler.forge.errors import ForgeAnswerError, ForgeRefusedError, ForgeUnreachableError, HeadMovedError
 from reconciler.forge.gitea import Gitea
-from reconciler.forge.http import MOST_PAGES, Client
+from reconciler.forge.http import MOST_PAGES
 from reconciler.forge.port import Forge
 from reconciler.forge.wording import GITEA_DRAFT
 from tests.support.fake_forge.core import ReviewState
 from tests.support.fake_forge.gitea import GiteaWire
-from tests.support.fake_forge.scene import BASE, HEAD, NEW, Scene, open_scene
+from tests.support.fake_forge.scene import BASE, HEAD, NEW, Scene, hear, open_scene
 from tests.support.git_env import git
 
 PULLS = "/repos/acme/fleet/pulls"
@@ -50,14 +49,7 @@ def wire_of(scene: Scene) -> GiteaWire:
 
 def hearing(answer: httpx.Response) -> Forge:
     """Return a driver that hears the same whatever it asks."""
-    client = Client(
-        "https://gitea.example/api/v1",
-        dict,
-        Budget(0, 0, lambda: 0.0),
-        lambda: 0.0,
-        httpx.MockTransport(lambda request: answer),
-    )
-    return Gitea(client, "acme", "fleet")
+    return Gitea(hear(answer), "acme", "fleet")
 
 
 def open_many(scene: Scene, count: int) -> None:
@@ -174,14 +166,21 @@ def test_one_number_for_many_refusals(now: dict[str, Any], kind: type[ForgeRefus
             return httpx.Response(409, json={"message": "PushRejected without remote error message"})
         return httpx.Response(200, json={**PULL, **now})
 
-    clock = float
-    client = Client("https://gitea.example/api/v1", dict, Budget(0, 0, clock), clock, httpx.MockTransport(answer))
     made = hearing(httpx.Response(200, json=PULL)).request(1)
 
     with pytest.raises(ForgeRefusedError, match=words) as error:
-        Gitea(client, "acme", "fleet").merge(made, "merge", "m")
+        Gitea(hear(answer), "acme", "fleet").merge(made, "merge", "m")
 
     assert type(error.value) is kind
+
+
+def test_without_a_head_nothing_is_merged() -> None:
+    # Gitea would merge whatever is there
+    gone = {**PULL, "head": {**PULL["head"], "sha": ""}}
+    driver = hearing(httpx.Response(200, json=gone))
+
+    with pytest.raises(HeadMovedError, match="no head"):
+        driver.merge(driver.request(1), "merge", "m")
 
 
 def test_a_message_has_a_title(scene: Scene) -> None:
@@ -210,10 +209,9 @@ def test_a_name_is_no_way_to_another_place() -> None:
         asked.append(request.url.raw_path.decode())
         return httpx.Response(200, json=[])
 
-    client = Client("https://gitea.example/api/v1", dict, Budget(0, 0, float), float, httpx.MockTransport(answer))
-    Gitea(client, "a/../b", "c?d").open_requests()
+    Gitea(hear(answer), "a/../b", "c?d").open_requests()
 
-    assert asked == ["/api/v1/repos/a%2F..%2Fb/c%3Fd/pulls?state=open&limit=50"]
+    assert asked == ["/api/repos/a%2F..%2Fb/c%3Fd/pulls?state=open&limit=50"]
 
 
 @pytest.mark.parametrize(

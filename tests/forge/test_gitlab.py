@@ -12,16 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.forge.budget import Budget
 from reconciler.forge.errors import ForgeAnswerError, ForgeCredentialsError, ForgeRefusedError, HeadMovedError
 from reconciler.forge.gitlab import GitLab
-from reconciler.forge.http import Client
 from reconciler.forge.port import Forge
 from reconciler.forge.request import Verdict
 from reconciler.forge.wording import GITLAB_DRAFT, with_commands, without_commands
 from reconciler.snapshot.objects import CommitId
 from tests.support.fake_forge.gitlab import GitLabWire
-from tests.support.fake_forge.scene import BASE, HEAD, NEW, Scene, open_scene
+from tests.support.fake_forge.scene import BASE, HEAD, NEW, Scene, hear, open_scene
 from tests.support.git_env import git
 
 REQUESTS = "/projects/acme%2Ffleet/merge_requests"
@@ -57,14 +55,7 @@ def wire_of(scene: Scene) -> GitLabWire:
 
 def hearing(answer: httpx.Response) -> Forge:
     """Return a driver that hears the same whatever it asks."""
-    client = Client(
-        "https://gitlab.example/api/v4",
-        dict,
-        Budget(0, 0, lambda: 0.0),
-        lambda: 0.0,
-        httpx.MockTransport(lambda request: answer),
-    )
-    return GitLab(client, "acme/fleet")
+    return GitLab(hear(answer), "acme/fleet")
 
 
 @pytest.mark.parametrize(

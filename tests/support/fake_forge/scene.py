@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import httpx
+
 from reconciler.forge.budget import Budget
 from reconciler.forge.credentials import token_from
 from reconciler.forge.gitea import Gitea
@@ -79,6 +81,13 @@ def open_scene(product: Product, folder: Path, budget: Budget | None = None) -> 
             yield scene
         finally:
             client.close()
+
+
+def hear(answer: Callable[[httpx.Request], httpx.Response] | httpx.Response) -> Client:
+    """Return a client of `https://forge.example/api` that hears an answer, whatever it asks or worked out from that."""
+    act = answer if callable(answer) else lambda _: answer
+    clock = Clock()
+    return Client("https://forge.example/api", dict, Budget(0, 0, clock), clock, httpx.MockTransport(act))
 
 
 def _connect(product: Product, url: str, token_file: Path, budget: Budget, clock: Clock) -> Client:
