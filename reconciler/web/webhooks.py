@@ -120,10 +120,15 @@ class _Server(ThreadingTCPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Begin a thread for the connection, or close it at once while there are too many."""
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
+        if not self._free.acquire(blocking=False):
             self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:
+            # the system has no thread for it: the place must not be lost with it
+            self._free.release()
+            raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Answer, and make room for the next."""

@@ -223,6 +223,20 @@ def test_a_mistake_of_ours_is_told_and_the_server_lives(tmp_path: Path) -> None:
     assert [one["event"] for one in told if one["log_level"] == "error"] == ["webhook_failed"]
 
 
+def test_a_system_without_threads_to_spare_costs_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    door = Door(tmp_path, Bounds(connections=1))
+    with capture_logs(), door.webhooks:
+        with monkeypatch.context() as patched:
+            patched.setattr("socketserver.threading.Thread", _none_left)
+            assert said(door, request()) == b""
+
+        assert door.say(request()).startswith(b"HTTP/1.1 202 ")
+
+
+def _none_left(**_: object) -> threading.Thread:
+    raise RuntimeError("can't start new thread")
+
+
 @pytest.mark.parametrize(
     ("address", "expected"),
     [
