@@ -19,17 +19,20 @@ from reconciler.daemon.first_seen import FirstSeen
 from reconciler.daemon.proposals import STATE_NAME, FolderProposals, Proposals, RepositoryProposals
 from reconciler.daemon.publishers import Folder, Keep, Push
 from reconciler.daemon.remotes import Remotes
+from reconciler.daemon.request_board import Forges, RequestBoard
+from reconciler.daemon.requests import RequestOptions, Requests
 from reconciler.daemon.settled import InCache
 from reconciler.daemon.tags import Tags
 from reconciler.daemon.tools import ConfigSource, Tools
 from reconciler.daemon.upstreams import RemoteUpstreams
 from reconciler.expressions import Limits, load_parser
+from reconciler.forge.hosts import Host, Hosts
 from reconciler.gitio.errors import GitError
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.options import GitOptions
 from reconciler.gitio.packages import UpstreamPackages
 from reconciler.gitio.source import FolderSource, RepositorySource, Source, open_source, resolve_repository
-from reconciler.gitio.url import check_allowed, parse_url
+from reconciler.gitio.url import check_allowed, parse_url, place_of
 from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
@@ -64,7 +67,7 @@ from reconciler.runners.engine import EngineOptions
 from reconciler.runners.functions import AllFunctions
 from reconciler.runners.process import Bounds
 from reconciler.runners.spoiled import SpoiledCalls
-from reconciler.settings import Settings, SettingsError
+from reconciler.settings import ForgeHost, Settings, SettingsError
 from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ParseMemory, read_catalog
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
@@ -112,7 +115,7 @@ def build_parts(
     functions = _functions(settings, backoff)
     builder = _Builder(settings, open_source(config, options=git_options(settings)), clock, functions)
     prefix = settings.state_ref.partition("{repository}")[0]
-    remotes = Remotes(builder.open_mirror, prefix, backoff)
+    remotes = Remotes(builder.open_mirror, prefix, backoff, builder.hosts.close)
     return Parts(builder.config(), remotes, backoff, builder.tools(missing_is_empty, progress), builder.folders())
 
 
@@ -261,6 +264,15 @@ def _merging(settings: Settings) -> MergeOptions:
     return replace(options, shapes=options.shapes.with_table(table)) if table else options
 
 
+def _host(one: ForgeHost) -> Host:
+    name, path = _place(one.url)
+    return Host(one.kind, name, path, one.api, one.token_file, one.app_id, one.app_key_file, one.app_installation)
+
+
+def _place(url: str) -> tuple[str, str]:
+    return place_of(parse_url(url))
+
+
 class _Builder:
     """Builds the tools of a pass; remembers what stays the same between passes."""
 
@@ -307,6 +319,21 @@ class _Builder:
             self._settings.config.directory, self._read_file,
         )  # fmt: skip
 
+    @cached_property
+    def hosts(self) -> Hosts:
+        """The forges of the settings."""
+        one = self._settings.forge
+        return Hosts([_host(host) for host in one.hosts], one.writes_per_minute, one.new_per_hour, self._clock)
+
+    def _requests(self) -> Requests:
+        one, hosts = self._settings.forge, self.hosts
+        forges = Forges(lambda url: hosts.forge(*_place(url)), lambda url: hosts.kind(*_place(url)))
+        options = RequestOptions(one.draft, one.labels, one.max_open, one.check)
+        return Requests(RequestBoard(forges, self._rests()), options, self._rests())
+
+    def _rests(self) -> Backoff:
+        return Backoff(_FIRST_REST_SECONDS, self._settings.max_backoff_seconds, time.monotonic)
+
     def _read_file(self, data: bytes) -> YamlFile:
         return parse(data, self._limits)
 
@@ -333,6 +360,7 @@ class _Builder:
             removal_template=self._settings.drafts.removals_branch,
             tagging=self._tagging,
             proposals=self._proposals(),
+            requests=self._requests(),
             clock=self._clock,
             by_annotation=self._settings.approvals.by_annotation,
             missing_is_empty=missing_is_empty,

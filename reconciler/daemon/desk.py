@@ -202,7 +202,10 @@ class Desk:
         rests = mine is not None and is_resting(drafts.get(mine), branch, state.seen)
         resting = drafts.pop(mine) if mine and rests else None
         proposed = {name: refs[proposed_ref(name)] for name in names if proposed_ref(name) in refs}
-        return Heads(branch or self._root(remote), branch is None, drafts, proposed, removals, resting=resting)
+        said = self._tools.requests.board.said(destination, state, drafts)
+        return Heads(
+            branch or self._root(remote), branch is None, drafts, proposed, removals, said.held, said.closed, resting
+        )
 
     def _bring_tags(self, url: str, remote: Remote) -> None:
         """Bring in one go what tags tell of all destinations of a remote that nobody remembers (planning/recovery)."""

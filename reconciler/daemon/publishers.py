@@ -9,14 +9,17 @@ from pathlib import Path
 from reconciler.daemon.approvals import Approvals, Approved
 from reconciler.daemon.config import ConfigSnapshot
 from reconciler.daemon.events import log
+from reconciler.daemon.open_drafts import RefNames
 from reconciler.daemon.proposals import Proposals
 from reconciler.daemon.publish import HEADS, Written, describe, push_all
 from reconciler.daemon.remotes import Remote, Remotes
+from reconciler.daemon.requests import Requested, Requests
 from reconciler.daemon.tags import Tagged, Tags
 from reconciler.gitio.names import is_path
 from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, PushUnit, RefUpdate, Refused
 from reconciler.gitio.writer import Drop, NewCommit, Put
 from reconciler.planning.branches import End, Grow, Rest
+from reconciler.planning.destination import Destination
 from reconciler.planning.fleet import FleetPlan
 from reconciler.planning.proposal import Proposal
 from reconciler.snapshot.files import FileTree
@@ -74,6 +77,12 @@ class Push:
     def approve(self, groups: Sequence[tuple[Remote, Sequence[Written]]], now: int) -> Approved:
         """Push what annotations approve."""
         return self._approvals.make(groups, now)
+
+    def request(
+        self, requests: Requests, destinations: Sequence[Destination], remotes: Remotes, names: RefNames, retry: int
+    ) -> Requested:
+        """Bring the pull requests of drafts up to date."""
+        return requests.bring(destinations, remotes, names, retry)
 
     def propose(self, proposals: Proposals, proposal: Proposal, snapshot: ConfigSnapshot) -> Outcome:
         """Push what is proposed to the config."""
@@ -142,6 +151,12 @@ class Keep:
         """Publish nothing: the findings say what would be."""
         return Approved()
 
+    def request(
+        self, requests: Requests, destinations: Sequence[Destination], remotes: Remotes, names: RefNames, retry: int
+    ) -> Requested:
+        """Ask no forge for anything."""
+        return Requested()
+
     def propose(self, proposals: Proposals, proposal: Proposal, snapshot: ConfigSnapshot) -> Outcome:
         """Leave the config alone: the plan shows what is proposed."""
         return Done()
@@ -177,6 +192,12 @@ class Folder:
     def approve(self, groups: Sequence[tuple[Remote, Sequence[Written]]], now: int) -> Approved:
         """Publish nothing: a folder is a draft to look at."""
         return Approved()
+
+    def request(
+        self, requests: Requests, destinations: Sequence[Destination], remotes: Remotes, names: RefNames, retry: int
+    ) -> Requested:
+        """Ask no forge for anything."""
+        return Requested()
 
     def propose(self, proposals: Proposals, proposal: Proposal, snapshot: ConfigSnapshot) -> Outcome:
         """Leave the config alone: the findings say what is proposed."""

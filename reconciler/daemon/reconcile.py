@@ -107,6 +107,7 @@ def gather_what_moved(source: ConfigSource, remotes: Remotes, tools: Tools, last
         return _gather(snapshot, remotes, tools)
     tools.progress("fetching", 0, 1)
     remotes.fetch(last.upstreams, last.destinations)
+    tools.requests.board.look(last.destinations)
     tools.progress("fetching", 1, 1)
     tools.functions.look_again()
     now, seen = int(tools.clock()), heads(remotes, tools)
@@ -123,7 +124,9 @@ def _gather(snapshot: ConfigSnapshot, remotes: Remotes, tools: Tools) -> Gathere
     with ThreadPoolExecutor(1) as aside:
         # git fetches in processes of its own, and hosts take their time: what waits for no remote is loaded meanwhile
         loaded = aside.submit(tools.load, catalog)
-        remotes.fetch(*tools.urls(catalog))
+        upstreams, destinations = tools.urls(catalog)
+        remotes.fetch(upstreams, destinations)
+        tools.requests.board.look(destinations)
         loaded.result()
     tools.progress("fetching", 1, 1)
     tools.functions.look_again()
@@ -131,8 +134,8 @@ def _gather(snapshot: ConfigSnapshot, remotes: Remotes, tools: Tools) -> Gathere
 
 
 def heads(remotes: Remotes, tools: Tools) -> str:
-    """Return a digest of what a pass starts from besides the config: refs of remotes, functions, proposals."""
-    return digest([remotes.digest(), tools.functions.digest(), tools.proposals.heads()])
+    """Return a digest of what a pass starts from besides the config: refs, functions, proposals, pull requests."""
+    return digest([remotes.digest(), tools.functions.digest(), tools.proposals.heads(), tools.requests.board.digest()])
 
 
 def reconcile(source: ConfigSource, remotes: Remotes, tools: Tools, publisher: Publisher) -> Report:
@@ -183,7 +186,10 @@ def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publishe
     proposal = _proposal(found, room, tools, plans.values())
     proposed = publisher.propose(tools.proposals, proposal, snapshot)
     ahead = [finding for one in plans.values() for finding in policy_findings(one)] if tools.by_annotation else []
-    told = (*push_findings(proposal, proposed), *tagged.findings, *approved.findings, *ahead)
+    retry = found.now + RETRY_SECONDS
+    standing = [plan.destination for plan in plans.values() if not plan.findings]
+    requested = publisher.request(tools.requests, standing, remotes, tools.names, retry)
+    told = (*push_findings(proposal, proposed), *tagged.findings, *approved.findings, *ahead, *requested.findings)
     fleet = FleetPlan(
         snapshot.id, desk.as_of(), room, tuple(plans[one.key] for one in destinations),
         (*_catalog_findings(catalog), *proposal.findings, *told),
@@ -191,7 +197,7 @@ def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publishe
     )  # fmt: skip
     publisher.finish(fleet, remotes)
     is_to_retry = isinstance(proposed, Failed) or tagged.failed or approved.failed
-    due = _due(room, found.now + RETRY_SECONDS if is_to_retry else None, approved.due)
+    due = _due(room, retry if is_to_retry else None, approved.due, requested.due)
     return Report(fleet, outcomes, written, desk.renders, due, proposed, tagged, approved)
 
 

@@ -279,10 +279,20 @@ def _kinds(upstreams: set[str], destinations: set[str]) -> dict[str, Kind]:
 
 
 class Remotes:
-    """Every remote that a pass reads, by URL. Use it as a context manager: it ends the reading processes."""
+    """Every remote that a pass reads, by URL. Use it as a context manager: it ends the reading processes.
 
-    def __init__(self, open_mirror: Callable[[str], Mirror], state_prefix: str, backoff: Backoff) -> None:
+    `at_end` lets go of what else a pass has open to its hosts.
+    """
+
+    def __init__(
+        self,
+        open_mirror: Callable[[str], Mirror],
+        state_prefix: str,
+        backoff: Backoff,
+        at_end: Callable[[], None] = lambda: None,
+    ) -> None:
         self._open_mirror = open_mirror
+        self._at_end = at_end
         self._backoff = backoff
         self._state_prefix = state_prefix
         self._remotes: dict[str, Remote] = {}
@@ -296,6 +306,7 @@ class Remotes:
     def __exit__(self, *error: object) -> None:
         self._open.close()
         self._remotes.clear()
+        self._at_end()
 
     def fetch(self, upstreams: Iterable[str], destinations: Iterable[str]) -> None:
         """Fetch these remotes at once; what fails stands in `failures`, and cannot be read in this pass.

@@ -31,9 +31,13 @@ class Said:
 
 @dataclass(frozen=True)
 class Forges:
-    """The forges by the URL of a repository; None where nobody asks for pull requests."""
+    """The forges by the URL of a repository, and what they are; None where nobody asks for pull requests.
+
+    One that is asked by what is pushed has no driver.
+    """
 
     of: Callable[[str], Forge | None]
+    kind: Callable[[str], str | None]
 
     def among(self, urls: Iterable[str]) -> dict[str, Forge]:
         """Return those of these repositories that have one."""
@@ -78,8 +82,12 @@ class RequestBoard:
         return self._forges.of(url) if url in self._open else None
 
     def asked(self, url: str) -> bool:
-        """Return whether pull requests are asked for in a repository."""
-        return self._forges.of(url) is not None
+        """Return whether pull requests are asked for in a repository, and this is where they are opened."""
+        return self._forges.of(url) is not None or self.is_agit(url)
+
+    def is_agit(self, url: str) -> bool:
+        """Return whether a repository's pull requests are opened by pushing to `refs/for/`."""
+        return self._forges.kind(url) == "agit"
 
     def open(self, url: str) -> Mapping[int, PullRequest]:
         """Return the open pull requests of a repository by number."""

@@ -14,7 +14,7 @@ from math import ceil
 from reconciler.daemon.backoff import Backoff
 from reconciler.daemon.codes import REQUEST_REFUSED, REQUESTS_UNREACHABLE, REQUESTS_WAIT
 from reconciler.daemon.events import log
-from reconciler.daemon.open_drafts import DraftReader
+from reconciler.daemon.open_drafts import DraftReader, RefNames
 from reconciler.daemon.publish import HEADS, state_commit
 from reconciler.daemon.remotes import Remote, Remotes
 from reconciler.daemon.request_board import RequestBoard
@@ -84,9 +84,7 @@ class Requests:
         self._backoff = backoff
         self._refused: dict[str, str] = {}
 
-    def bring(
-        self, destinations: Iterable[Destination], remotes: Remotes, reader: DraftReader, state_ref: str, retry: int
-    ) -> Requested:
+    def bring(self, destinations: Iterable[Destination], remotes: Remotes, names: RefNames, retry: int) -> Requested:
         """Open, update and close the requests of these destinations, and note in their states which they are.
 
         `retry` is when to ask a forge again that could not be asked. Nothing is raised for what a forge does.
@@ -94,11 +92,11 @@ class Requests:
         near = [one for one in destinations if self.board.asked(one.url)]
         if not near:
             return Requested()
-        open_drafts = [task for one in near for task in request_tasks(one, remotes, state_ref)]
-        tasks = list(worded(open_drafts, reader, check=self._options.check))
+        open_drafts = [task for one in near for task in request_tasks(one, remotes, names.state)]
+        tasks = list(worded(open_drafts, DraftReader(remotes, names), check=self._options.check))
         rounds = self._act(near, tasks, remotes)
         results = [result for one in rounds.values() for result in one.results]
-        _note(results, remotes, state_ref)
+        _note(results, remotes, names.state)
         return self._requested(near, rounds, retry)
 
     # doing it

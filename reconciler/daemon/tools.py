@@ -12,6 +12,7 @@ from reconciler.daemon.open_drafts import RefNames
 from reconciler.daemon.proposals import Proposals
 from reconciler.daemon.publish import Written
 from reconciler.daemon.remotes import Remote, Remotes
+from reconciler.daemon.requests import Requested, Requests
 from reconciler.daemon.tags import Tagged
 from reconciler.gitio.verdicts import Outcome
 from reconciler.planning.decide import Render
@@ -56,6 +57,12 @@ class Publisher(Protocol):
 
     def approve(self, groups: Sequence[tuple[Remote, Sequence[Written]]], now: int) -> Approved:
         """Publish what annotations approve and is due `now`, by remote, after everything else of them is in."""
+        ...
+
+    def request(
+        self, requests: Requests, destinations: Sequence[Destination], remotes: Remotes, names: RefNames, retry: int
+    ) -> Requested:
+        """Bring the pull requests of these destinations up to date; `retry` is when to try again what failed."""
         ...
 
     def propose(self, proposals: Proposals, proposal: Proposal, snapshot: ConfigSnapshot) -> Outcome:
@@ -114,6 +121,7 @@ class Tools:
     removal_template: str
     tagging: Callable[[Catalog], Tagging]
     proposals: Proposals
+    requests: Requests
     clock: Callable[[], float]
     by_annotation: bool = False
     missing_is_empty: bool = False

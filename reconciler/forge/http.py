@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from threading import Lock
 from typing import Any
 
 import httpx
@@ -58,7 +59,7 @@ class Client:
         self._budget = budget
         self.clock = clock
         self._headers: Mapping[str, str] = {"Accept": "application/json", "User-Agent": "reconciler"}
-        self._http = httpx.Client(timeout=_TIMEOUT, transport=transport, cookies=_no_cookies())
+        self._connections = _Connections(transport)
         self._memory = Memory()
 
     def speaking(self, headers: Mapping[str, str]) -> Client:
@@ -68,8 +69,8 @@ class Client:
         return client
 
     def close(self) -> None:
-        """Let go of all connections."""
-        self._http.close()
+        """Let go of all connections; the next call opens new ones."""
+        self._connections.close()
 
     def get(self, path: str, params: Mapping[str, str | int] = _NONE) -> Any:
         """Return the JSON at a path below the API's root, or at a URL of the same origin."""
@@ -134,7 +135,7 @@ class Client:
         credentials = self._authorize()
         call = f"{method} {place.path}"
         for _ in range(_MOST_REDIRECTS + 1):
-            asked = self._http.build_request(
+            asked = self._connections.http.build_request(
                 method, place, json=body, headers={**self._headers, **headers, **credentials}
             )
             answer = self._exchange(asked, call)
@@ -156,7 +157,7 @@ class Client:
     def _exchange(self, asked: httpx.Request, call: str) -> _Answer:
         # causes are left out: a complaint of the HTTP client may quote a header
         try:
-            answer = self._http.send(asked, stream=True)
+            answer = self._connections.http.send(asked, stream=True)
             try:
                 content = self._content(answer, call)
             finally:
@@ -190,6 +191,28 @@ class Client:
         if isinstance(error, ForgeBusyError):
             self._budget.rest_until(error.until)
         raise error
+
+
+class _Connections:
+    """The connections to one forge, opened when somebody has something to ask. Threads may share them."""
+
+    def __init__(self, transport: httpx.BaseTransport | None) -> None:
+        self._transport = transport
+        self._lock = Lock()
+        self._open: httpx.Client | None = None
+
+    @property
+    def http(self) -> httpx.Client:
+        with self._lock:
+            if self._open is None:
+                self._open = httpx.Client(timeout=_TIMEOUT, transport=self._transport, cookies=_no_cookies())
+            return self._open
+
+    def close(self) -> None:
+        with self._lock:
+            if self._open is not None:
+                self._open.close()
+            self._open = None
 
 
 def _checked_root(api: str) -> str:

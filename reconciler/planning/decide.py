@@ -134,7 +134,7 @@ def _compare(question: Question, record: PackageRecord, findings: tuple[Finding,
     elif put and (seen.drafted or put.rendered) == wanted and put.review == record.review:
         why, withdraw = "drafted", False
     elif wanted in record.declined:
-        why, withdraw = "declined", False
+        why = "declined"
     elif record.owned and not ours and seen.published == wanted:
         why = "adopted"
     else:

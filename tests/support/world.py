@@ -166,6 +166,7 @@ class _Interrupted:
         self._pending = pending
         self._before = before
         self.propose, self.finish, self.tag = push.propose, push.finish, push.tag
+        self.request = push.request
 
     @property
     def unwritten(self) -> str:

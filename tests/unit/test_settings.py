@@ -146,32 +146,40 @@ def test_the_environment_overrides_the_file(
         pytest.param(
             "forge:\n  hosts:\n    - {url: https://github.com, kind: github, tokenfile: x}\n",
             [
-                "3: forge.hosts.0.tokenfile: unknown setting; allowed here: api, app_id, app_installation, app_key_file, "
-                "kind, token_file, url"
+                (
+                    "3: forge.hosts.0.tokenfile: unknown setting; allowed here: api, app_id, app_installation, "
+                    "app_key_file, kind, token_file, url"
+                )
             ],
             id="unknown-in-an-item",
         ),
         pytest.param(
             "forge:\n  hosts:\n    - url: https://me:secret@github.com\n      kind: github\n      token_file: x\n",
             [
-                "3: forge.hosts.0.url: must be an address without credentials, for example https://github.com/acme, "
-                "not 'https://me:secret@github.com'"
+                (
+                    "3: forge.hosts.0.url: must be an address without credentials, for example "
+                    "https://github.com/acme, not 'https://me:secret@github.com'"
+                )
             ],
             id="credentials-in-an-address",
         ),
         pytest.param(
             "forge: {hosts: [{url: https://github.com, kind: github}]}\n",
             [
-                "1: forge.hosts.0: must name a token_file, or on GitHub an app_id with an app_key_file, "
-                "not {'url': 'https://github.com', 'kind': 'github'}"
+                (
+                    "1: forge.hosts.0: must name a token_file, or on GitHub an app_id with an app_key_file, "
+                    "not {'url': 'https://github.com', 'kind': 'github'}"
+                )
             ],
             id="a-forge-without-credentials",
         ),
         pytest.param(
             "forge: {hosts: [{url: https://a.example, kind: gitea, api: http://a.example/api/v1, token_file: x}]}\n",
             [
-                "1: forge.hosts.0.api: must be an https address without credentials, for example "
-                "https://git.example.com/api/v1, not 'http://a.example/api/v1'"
+                (
+                    "1: forge.hosts.0.api: must be an https address without credentials, for example "
+                    "https://git.example.com/api/v1, not 'http://a.example/api/v1'"
+                )
             ],
             id="a-token-in-the-clear",
         ),
