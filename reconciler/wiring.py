@@ -17,6 +17,7 @@ from reconciler.daemon.codes import URL_REFUSED
 from reconciler.daemon.config import ConfigSnapshot, FolderConfig, RepositoryConfig
 from reconciler.daemon.first_seen import FirstSeen
 from reconciler.daemon.proposals import STATE_NAME, FolderProposals, Proposals, RepositoryProposals
+from reconciler.daemon.publish import Announce
 from reconciler.daemon.publishers import Folder, Keep, Push
 from reconciler.daemon.remotes import Remotes
 from reconciler.daemon.request_board import Forges, RequestBoard
@@ -27,6 +28,8 @@ from reconciler.daemon.tools import ConfigSource, Tools
 from reconciler.daemon.upstreams import RemoteUpstreams
 from reconciler.expressions import Limits, load_parser
 from reconciler.forge.hosts import Host, Hosts
+from reconciler.forge.push_options import gitlab_options
+from reconciler.forge.request import NewRequest
 from reconciler.gitio.errors import GitError
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.options import GitOptions
@@ -46,8 +49,9 @@ from reconciler.packages.update.deviations import options_of
 from reconciler.planning.decide import Render
 from reconciler.planning.destination import Destination
 from reconciler.planning.drafts import Words
-from reconciler.planning.fleet import FleetPlan
+from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.outcome import Draft, Leaving, Rendered
+from reconciler.planning.plan import grows
 from reconciler.planning.render import Engine, render
 from reconciler.planning.source import Ingredients
 from reconciler.planning.state import DestinationState, PackageRecord
@@ -55,6 +59,7 @@ from reconciler.planning.tags import Tagging
 from reconciler.reporting.changes import compare
 from reconciler.reporting.commit_message import draft_message, removal_message, status_commit_message
 from reconciler.reporting.objects import status_files
+from reconciler.reporting.pull_request import announcement
 from reconciler.reporting.status_file import status_file
 from reconciler.rules.repository import Repositories, Repository, read_repositories
 from reconciler.rules.variant import Place, RoomResult, Variant
@@ -142,7 +147,7 @@ def build_push(settings: Settings) -> Push:
     approvals = Approvals(settings.state_ref, settings.drafts.branch, seen)
     return Push(
         settings.state_ref, url.connect, settings.status.branch, _status_files(settings), status_commit_message, tags,
-        approvals,
+        approvals, _announce(settings),
     )  # fmt: skip
 
 
@@ -264,6 +269,25 @@ def _merging(settings: Settings) -> MergeOptions:
     return replace(options, shapes=options.shapes.with_table(table)) if table else options
 
 
+def _announce(settings: Settings) -> Announce:
+    """Return what gives the push options by which GitLab opens merge requests, where the settings say so."""
+    hosts, one = _hosts(settings, time.time), settings.forge
+
+    def announce(plan: DestinationPlan) -> tuple[str, ...]:
+        if hosts.kind(*_place(plan.destination.url)) != "gitlab-push-options":
+            return ()
+        (first, *_) = grows(plan)
+        title, body = announcement(plan)
+        return gitlab_options(NewRequest(first.branch, plan.destination.branch, title, body, one.draft, one.labels))
+
+    return announce
+
+
+def _hosts(settings: Settings, clock: Callable[[], float]) -> Hosts:
+    one = settings.forge
+    return Hosts([_host(host) for host in one.hosts], one.writes_per_minute, one.new_per_hour, clock)
+
+
 def _host(one: ForgeHost) -> Host:
     name, path = _place(one.url)
     return Host(one.kind, name, path, one.api, one.token_file, one.app_id, one.app_key_file, one.app_installation)
@@ -322,8 +346,7 @@ class _Builder:
     @cached_property
     def hosts(self) -> Hosts:
         """The forges of the settings."""
-        one = self._settings.forge
-        return Hosts([_host(host) for host in one.hosts], one.writes_per_minute, one.new_per_hour, self._clock)
+        return _hosts(self._settings, self._clock)
 
     def _requests(self) -> Requests:
         one, hosts = self._settings.forge, self.hosts

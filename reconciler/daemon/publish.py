@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.daemon.remotes import Remote
@@ -23,6 +23,8 @@ from reconciler.snapshot.objects import CommitId, TreeId
 # git.md: a state commit's id is a function of its content alone, so its date is a constant (2000-01-01)
 STATE_SECONDS = 946_684_800
 HEADS = "refs/heads/"
+# the push options that go with what a plan puts on drafts
+Announce = Callable[[DestinationPlan], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -160,8 +162,13 @@ def state_commit(destination: Destination, state: DestinationState) -> NewCommit
     return NewCommit((), (*files, *trees), state_message(destination), STATE_SECONDS, fresh=True)
 
 
-def push_all(mirror: Mirror, written: Sequence[Written], state_ref: str) -> dict[str, Outcome]:
-    """Push one remote's destinations: new cluster branches in a push of their own, then drafts with their states."""
+def push_all(
+    mirror: Mirror, written: Sequence[Written], state_ref: str, announce: Announce = lambda plan: ()
+) -> dict[str, Outcome]:
+    """Push one remote's destinations: new cluster branches in a push of their own, then drafts with their states.
+
+    `announce` gives the push options that go with a destination's drafts, by which its host opens a pull request.
+    """
     outcomes: dict[str, Outcome] = {}
     new = [one for one in written if one.plan.heads.absent and grows(one.plan)]
     if new:
@@ -172,14 +179,16 @@ def push_all(mirror: Mirror, written: Sequence[Written], state_ref: str) -> dict
         first = mirror.push([PushUnit(branch, (RefUpdate(HEADS + branch, root, None),)) for branch in unique])
         outcomes = {name: end for name, branch in branches.items() if not isinstance(end := first[branch], Done)}
     refs = mirror.refs()
-    units = [unit for one in written if one.name not in outcomes and (unit := _unit(refs, one, state_ref)).updates]
+    units = [
+        unit for one in written if one.name not in outcomes and (unit := _unit(refs, one, state_ref, announce)).updates
+    ]
     if units:
         report = mirror.push(units)
         outcomes |= {unit.name: report[unit.name] for unit in units}
     return {one.name: outcomes.get(one.name, Done()) for one in written}
 
 
-def _unit(refs: Mapping[str, CommitId], one: Written, state_ref: str) -> PushUnit:
+def _unit(refs: Mapping[str, CommitId], one: Written, state_ref: str, announce: Announce) -> PushUnit:
     plan = one.plan
     updates = [RefUpdate(HEADS + grow.branch, one.heads[grow.branch], grow.old) for grow in grows(plan)]
     for layout in plan.layouts:
@@ -192,7 +201,7 @@ def _unit(refs: Mapping[str, CommitId], one: Written, state_ref: str) -> PushUni
     if one.state_commit:
         ref = state_ref.format(repository=one.name)
         updates.append(RefUpdate(ref, one.state_commit, refs.get(ref)))
-    return PushUnit(one.name, tuple(updates))
+    return PushUnit(one.name, tuple(updates), announce(plan) if grows(plan) else ())
 
 
 def kept_ref(state_ref: str, name: str, head: CommitId) -> str:

@@ -11,7 +11,7 @@ from reconciler.daemon.config import ConfigSnapshot
 from reconciler.daemon.events import log
 from reconciler.daemon.open_drafts import RefNames
 from reconciler.daemon.proposals import Proposals
-from reconciler.daemon.publish import HEADS, Written, describe, push_all
+from reconciler.daemon.publish import HEADS, Announce, Written, describe, push_all
 from reconciler.daemon.remotes import Remote, Remotes
 from reconciler.daemon.requests import Requested, Requests
 from reconciler.daemon.tags import Tagged, Tags
@@ -41,6 +41,7 @@ class Push:
         message: Callable[[Mapping[str, bytes]], str],
         tags: Tags,
         approvals: Approvals,
+        announce: Announce,
     ) -> None:
         self._state_ref = state_ref
         self._status_url = status_url
@@ -49,6 +50,7 @@ class Push:
         self._message = message
         self._tags = tags
         self._approvals = approvals
+        self._announce = announce
         self._refused: dict[str, Refused] = {}
         self.status_outcome: Outcome = Done()
 
@@ -64,7 +66,7 @@ class Push:
         """
         known = {one.name: self._refused[one.id] for one in written if one.id in self._refused}
         new = [one for one in written if one.name not in known]
-        outcomes = push_all(remote.mirror, new, self._state_ref)
+        outcomes = push_all(remote.mirror, new, self._state_ref, self._announce)
         for one in new:
             _tell(one, outcomes[one.name])
         self._refused |= {one.id: end for one in new if isinstance(end := outcomes[one.name], Refused)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from reconciler.daemon.open_drafts import DraftReader
@@ -60,13 +60,15 @@ def request_tasks(destination: Destination, remotes: Remotes, state_ref: str) ->
         yield RequestTask(destination, branch, head, draft.request or OpenRequest(), read, since, proposed)
 
 
-def worded(tasks: Iterable[RequestTask], reader: DraftReader, *, check: bool) -> Iterator[RequestTask]:
+def worded(
+    tasks: Iterable[RequestTask], reader: DraftReader, needs_words: Callable[[RequestTask], bool]
+) -> Iterator[RequestTask]:
     """Yield the tasks, those that have something to say in words: the ones that wait longest first."""
     room = _MOST_WAITING
     benches: dict[Destination, Mapping[str, OpenDraft]] = {}
     for task in sorted(tasks, key=lambda one: (one.since, one.destination.key, one.branch)):
         waits = not task.known.number and task.read == task.known.read
-        if not _needs_words(task, check=check) or (waits and room <= 0):
+        if not needs_words(task) or (waits and room <= 0):
             yield task
             continue
         room -= waits
@@ -75,11 +77,6 @@ def worded(tasks: Iterable[RequestTask], reader: DraftReader, *, check: bool) ->
             benches[task.destination] = {one.branch: one for one in bench.drafts}
         draft = benches[task.destination].get(task.branch)
         yield replace(task, words=_words(draft, reader)) if draft else task
-
-
-def _needs_words(task: RequestTask, *, check: bool) -> bool:
-    untold = check and not task.known.told
-    return task.read != task.known.read or not task.known.number or untold
 
 
 def _words(draft: OpenDraft, reader: DraftReader) -> RequestWords:

@@ -15,16 +15,17 @@ from reconciler.daemon.backoff import Backoff
 from reconciler.daemon.codes import REQUEST_REFUSED, REQUESTS_UNREACHABLE, REQUESTS_WAIT
 from reconciler.daemon.events import log
 from reconciler.daemon.open_drafts import DraftReader, RefNames
-from reconciler.daemon.publish import HEADS, state_commit
+from reconciler.daemon.publish import HEADS, describe, state_commit
 from reconciler.daemon.remotes import Remote, Remotes
 from reconciler.daemon.request_board import RequestBoard
 from reconciler.daemon.request_tasks import RequestTask, request_tasks, worded
 from reconciler.daemon.states import read_state
 from reconciler.forge.errors import ForgeBusyError, ForgeError, ForgeMissingError, ForgeRefusedError
 from reconciler.forge.port import Forge
+from reconciler.forge.push_options import agit
 from reconciler.forge.request import NewRequest, PullRequest, Verdict
 from reconciler.gitio.errors import GitError
-from reconciler.gitio.verdicts import PushUnit, RefUpdate
+from reconciler.gitio.verdicts import Done, PushUnit, RefUpdate
 from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding
 from reconciler.planning.destination import Destination
@@ -93,11 +94,17 @@ class Requests:
         if not near:
             return Requested()
         open_drafts = [task for one in near for task in request_tasks(one, remotes, names.state)]
-        tasks = list(worded(open_drafts, DraftReader(remotes, names), check=self._options.check))
+        tasks = list(worded(open_drafts, DraftReader(remotes, names), self._needs_words))
         rounds = self._act(near, tasks, remotes)
         results = [result for one in rounds.values() for result in one.results]
         _note(results, remotes, names.state)
         return self._requested(near, rounds, retry)
+
+    def _needs_words(self, task: RequestTask) -> bool:
+        if self.board.is_agit(task.destination.url):
+            return task.known.told != task.head
+        untold = self._options.check and not task.known.told
+        return task.read != task.known.read or not task.known.number or untold
 
     # doing it
 
@@ -106,10 +113,32 @@ class Requests:
         for task in tasks:
             twins.setdefault(task.change, []).append(task.destination.name)
         forges = {url: forge for url in sorted({one.url for one in near}) if (forge := self.board.forge(url))}
-        groups = [(url, forge, [one for one in tasks if one.destination.url == url]) for url, forge in forges.items()]
+        by_url = {url: [one for one in tasks if one.destination.url == url] for url in forges}
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            done = list(pool.map(lambda group: self._act_at(group[0], group[1], group[2], twins, remotes), groups))
-        return {url: one for (url, _, _), one in zip(groups, done, strict=True)}
+            done = list(pool.map(lambda url: self._act_at(url, forges[url], by_url[url], twins, remotes), by_url))
+        rounds = dict(zip(by_url, done, strict=True))
+        rounds[""] = _Round([*self._push(tasks, twins, remotes)])
+        return rounds
+
+    def _push(
+        self, tasks: Iterable[RequestTask], twins: Mapping[str, Sequence[str]], remotes: Remotes
+    ) -> Iterator[_Result]:
+        """Ask for reviews by pushing to `refs/for/`: what was asked for can be neither found nor closed that way."""
+        for task in tasks:
+            remote = remotes.get(task.destination.url)
+            if task.words is None or remote is None or not self.board.is_agit(task.destination.url):
+                continue
+            result = _Result(task, task.known)
+            if not self._backoff.rests(_key(task)):
+                ref, options = agit(self._new(task, task.words, _others(task, twins)))
+                outcome = remote.mirror.push_for_review(task.head, ref, options)
+                if isinstance(outcome, Done):
+                    result.known = OpenRequest(read=task.read, change=task.change, told=task.head)
+                    self._backoff.worked(_key(task))
+                else:
+                    self._take_note(result, describe(outcome))
+            result.trouble = result.trouble or self._refused.get(_key(task), "")
+            yield result
 
     def _act_at(
         self, url: str, forge: Forge, tasks: Sequence[RequestTask], twins: Mapping[str, Sequence[str]], remotes: Remotes
@@ -126,9 +155,9 @@ class Requests:
                 result.waits = not task.known.number
                 continue
             try:
-                self._settle(url, forge, result, [one for one in twins[task.change] if one != task.destination.name])
+                self._settle(url, forge, result, _others(task, twins))
             except (ForgeRefusedError, ForgeMissingError) as error:
-                self._take_note(result, error)
+                self._take_note(result, error.message)
             except ForgeError as error:
                 result.waits = not result.known.number
                 _stop(told, error)
@@ -148,9 +177,8 @@ class Requests:
 
     def _settle(self, url: str, forge: Forge, result: _Result, others: Sequence[str]) -> None:
         task = result.task
-        key = f"{url} {task.branch} {task.read}"
-        if self._backoff.rests(key):
-            result.trouble = self._refused.get(key, "")
+        if self._backoff.rests(_key(task)):
+            result.trouble = self._refused.get(_key(task), "")
             return
         request = self._standing(url, result)
         if request is None and (result.known.number or task.words is None):
@@ -164,7 +192,7 @@ class Requests:
         self._mark(url, forge, request, result)
         self._report(forge, result)
         result.known = replace(result.known, read=task.read, change=task.change)
-        self._backoff.worked(key)
+        self._backoff.worked(_key(task))
 
     def _standing(self, url: str, result: _Result) -> PullRequest | None:
         """Return the open request of a draft; one that ended at this very head is left for the next pass to judge."""
@@ -190,12 +218,8 @@ class Requests:
         if most and sum(is_ours(one.body) for one in self.board.open(url).values()) >= most:
             result.waits = True
             return None
-        new = NewRequest(
-            task.branch, task.destination.branch, words.title, words.body(others), self._options.draft,
-            self._options.labels,
-        )  # fmt: skip
         try:
-            request = forge.create(new)
+            request = forge.create(self._new(task, words, others))
         except ForgeRefusedError:
             # another writer may have been first, or a call of ours whose answer was lost
             found = forge.find(task.branch, task.destination.branch)
@@ -206,6 +230,11 @@ class Requests:
         result.known = replace(result.known, number=request.number)
         log.info("request_opened", destination=task.destination.name, branch=task.branch, request=request.url)
         return request
+
+    def _new(self, task: RequestTask, words: RequestWords, others: Sequence[str]) -> NewRequest:
+        options = self._options
+        body = words.body(others)
+        return NewRequest(task.branch, task.destination.branch, words.title, body, options.draft, options.labels)
 
     def _reworded(
         self, url: str, forge: Forge, request: PullRequest, words: RequestWords, others: Sequence[str]
@@ -240,11 +269,9 @@ class Requests:
             forge.report(task.head, Verdict(words.passed, words.verdict))
             result.known = replace(result.known, told=told)
 
-    def _take_note(self, result: _Result, error: ForgeError) -> None:
-        task = result.task
-        key = f"{task.destination.url} {task.branch} {task.read}"
-        self._refused[key] = result.trouble = error.message
-        self._backoff.failed(key)
+    def _take_note(self, result: _Result, words: str) -> None:
+        self._refused[_key(result.task)] = result.trouble = words
+        self._backoff.failed(_key(result.task))
 
     # what is told of it
 
@@ -270,6 +297,14 @@ class Requests:
             if one and not isinstance(error, ForgeBusyError):
                 message = f"Repository {one.name}: pull requests cannot be read: {error.message}"
                 yield REQUESTS_UNREACHABLE.finding(message, one.where)
+
+
+def _key(task: RequestTask) -> str:
+    return f"{task.destination.url} {task.branch} {task.read}"
+
+
+def _others(task: RequestTask, twins: Mapping[str, Sequence[str]]) -> list[str]:
+    return [one for one in twins[task.change] if one != task.destination.name]
 
 
 def _stop(told: _Round, error: ForgeError) -> None:

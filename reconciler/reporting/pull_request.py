@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from reconciler.krm.digest import digest
+from reconciler.planning.fleet import DestinationPlan
 from reconciler.planning.open_drafts import Reason
+from reconciler.planning.plan import grows
 from reconciler.reporting.markdown import code
 from reconciler.reporting.open_drafts import (
     PackageSheet,
@@ -155,6 +157,18 @@ def _closing(sheet: Sheet) -> str:
         f"Merging {what}; closing declines it, and it comes back only when it would be another. "
         f"What you commit to {branch} is kept through updates."
     )
+
+
+def announcement(plan: DestinationPlan) -> tuple[str, str]:
+    """Return title and body of a request that is opened by the push of its commits: what these say themselves."""
+    messages = [step.message for grow in grows(plan) for step in grow.steps]
+    subjects = [message.partition("\n")[0] for message in messages]
+    name = plan.destination.name
+    title = subjects[0] if len(subjects) == 1 else f"{name}: {count(len(subjects), 'package')}"
+    # the last paragraph is for tools
+    told = [message.rstrip().rpartition("\n\n")[0] for message in messages]
+    lines = [line.removeprefix("- ") for one in told for line in one.splitlines() if line.strip()]
+    return shorten(one_line(title), TITLE_WIDTH), "\n".join(map(_item, lines))
 
 
 def is_ours(body: str) -> bool:

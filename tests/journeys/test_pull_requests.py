@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.forge_world import ForgeWorld, github_world
-from tests.support.git_env import git, read_ref
-from tests.support.world import STATE, package, variant
+from tests.support.git_env import git
+from tests.support.world import package, variant
 
 GATED = (
     "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: web\ninfo:\n"
