@@ -27,7 +27,7 @@ from reconciler.daemon.tags import Tags
 from reconciler.daemon.tools import ConfigSource, Tools
 from reconciler.daemon.upstreams import RemoteUpstreams
 from reconciler.expressions import Limits, load_parser
-from reconciler.forge.hosts import Host, Hosts
+from reconciler.forge.port import Forge
 from reconciler.forge.push_options import gitlab_options
 from reconciler.forge.request import NewRequest
 from reconciler.gitio.errors import GitError
@@ -72,13 +72,15 @@ from reconciler.runners.engine import EngineOptions
 from reconciler.runners.functions import AllFunctions
 from reconciler.runners.process import Bounds
 from reconciler.runners.spoiled import SpoiledCalls
-from reconciler.settings import ForgeHost, Settings, SettingsError
+from reconciler.settings import ForgeSettings, Settings, SettingsError
 from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ParseMemory, read_catalog
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
 from reconciler.web.address import ListenError
 
 if TYPE_CHECKING:
+    from reconciler.forge.hosts import Hosts
+
     # a server is loaded by who serves
     from reconciler.web.webhooks import Webhooks
 
@@ -120,7 +122,7 @@ def build_parts(
     functions = _functions(settings, backoff)
     builder = _Builder(settings, open_source(config, options=git_options(settings)), clock, functions)
     prefix = settings.state_ref.partition("{repository}")[0]
-    remotes = Remotes(builder.open_mirror, prefix, backoff, builder.hosts.close)
+    remotes = Remotes(builder.open_mirror, prefix, backoff, builder.forges.close)
     return Parts(builder.config(), remotes, backoff, builder.tools(missing_is_empty, progress), builder.folders())
 
 
@@ -271,10 +273,10 @@ def _merging(settings: Settings) -> MergeOptions:
 
 def _announce(settings: Settings) -> Announce:
     """Return what gives the push options by which GitLab opens merge requests, where the settings say so."""
-    hosts, one = _hosts(settings, time.time), settings.forge
+    forges, one = _Forges(settings, time.time), settings.forge
 
     def announce(plan: DestinationPlan) -> tuple[str, ...]:
-        if hosts.kind(*_place(plan.destination.url)) != "gitlab-push-options":
+        if forges.kind(plan.destination.url) != "gitlab-push-options":
             return ()
         (first, *_) = grows(plan)
         title, body = announcement(plan)
@@ -283,18 +285,32 @@ def _announce(settings: Settings) -> Announce:
     return announce
 
 
-def _hosts(settings: Settings, clock: Callable[[], float]) -> Hosts:
-    one = settings.forge
-    return Hosts([_host(host) for host in one.hosts], one.writes_per_minute, one.new_per_hour, clock)
+class _Forges:
+    """The forges of the settings by the URL of a repository; without any, nothing of them is loaded."""
+
+    def __init__(self, settings: Settings, clock: Callable[[], float]) -> None:
+        self._hosts = _hosts(settings.forge, clock) if settings.forge.hosts else None
+
+    def of(self, url: str) -> Forge | None:
+        return self._hosts.forge(*place_of(parse_url(url))) if self._hosts else None
+
+    def kind(self, url: str) -> str | None:
+        return self._hosts.kind(*place_of(parse_url(url))) if self._hosts else None
+
+    def close(self) -> None:
+        if self._hosts:
+            self._hosts.close()
 
 
-def _host(one: ForgeHost) -> Host:
-    name, path = _place(one.url)
-    return Host(one.kind, name, path, one.api, one.token_file, one.app_id, one.app_key_file, one.app_installation)
+def _hosts(settings: ForgeSettings, clock: Callable[[], float]) -> Hosts:
+    from reconciler.forge.hosts import Host, Hosts
 
-
-def _place(url: str) -> tuple[str, str]:
-    return place_of(parse_url(url))
+    hosts = [
+        Host(one.kind, *place_of(parse_url(one.url)), one.api, one.token_file, one.app_id, one.app_key_file,
+             one.app_installation)
+        for one in settings.hosts
+    ]  # fmt: skip
+    return Hosts(hosts, settings.writes_per_minute, settings.new_per_hour, clock)
 
 
 class _Builder:
@@ -344,13 +360,12 @@ class _Builder:
         )  # fmt: skip
 
     @cached_property
-    def hosts(self) -> Hosts:
+    def forges(self) -> _Forges:
         """The forges of the settings."""
-        return _hosts(self._settings, self._clock)
+        return _Forges(self._settings, self._clock)
 
     def _requests(self) -> Requests:
-        one, hosts = self._settings.forge, self.hosts
-        forges = Forges(lambda url: hosts.forge(*_place(url)), lambda url: hosts.kind(*_place(url)))
+        one, forges = self._settings.forge, Forges(self.forges.of, self.forges.kind)
         options = RequestOptions(one.draft, one.labels, one.max_open, one.check)
         return Requests(RequestBoard(forges, self._rests()), options, self._rests())
 

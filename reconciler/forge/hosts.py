@@ -115,8 +115,8 @@ class Hosts:
                 return None
 
     def _client(self, one: Host, repository: str) -> Client:
-        # an App may be installed for each repository on its own; a token is the same for all
-        key = (one, repository if one.app_id and not one.app_installation else "")
+        # an App is installed by each owner; a token is the same for all
+        key = (one, repository.partition("/")[0] if one.app_id and not one.app_installation else "")
         if key not in self._clients:
             authorize = self._authorize(one, repository)
             self._clients[key] = Client(one.root, authorize, self._budgets[one], self._clock)
