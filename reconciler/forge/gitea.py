@@ -156,12 +156,13 @@ class Gitea:
         return replace(request, hold=self._hold(request, item.moment("updated_at"))) if is_waiting else request
 
     def _hold(self, request: PullRequest, updated: int) -> Hold:
-        def ask() -> bool:
-            path = f"{self._pulls}/{request.number}/reviews"
-            reviews = [Fields(item, f"GET {path}") for item in self._client.pages(path, {"limit": _PAGE})]
-            return _is_approved(reviews, request.commit)
+        given = self._approvals.are_given(request.number, updated, request.commit, lambda: self._ask_reviewers(request))
+        return "approved" if given else ""
 
-        return "approved" if self._approvals.are_given(request.number, updated, request.commit, ask) else ""
+    def _ask_reviewers(self, request: PullRequest) -> bool:
+        path = f"{self._pulls}/{request.number}/reviews"
+        reviews = [Fields(item, f"GET {path}") for item in self._client.pages(path, {"limit": _PAGE})]
+        return _is_approved(reviews, request.commit)
 
 
 def _read(item: Fields) -> PullRequest:

@@ -137,16 +137,17 @@ class GitLab:
             return "queued"
         if item.truth("merge_when_pipeline_succeeds"):
             return "auto-merge"
-        return "approved" if not request.draft and self._is_approved(request, item.moment("updated_at")) else ""
+        if request.draft:
+            return ""
+        updated = item.moment("updated_at")
+        given = self._approvals.are_given(request.number, updated, request.commit, lambda: self._ask_approvers(request))
+        return "approved" if given else ""
 
-    def _is_approved(self, request: PullRequest, updated: int) -> bool:
-        def ask() -> bool:
-            path = self._place(request, "/approvals")
-            answer = Fields(self._client.get(path), f"GET {path}")
-            # without a rule that asks for some, a request is approved from the start, by nobody
-            return answer.truth("approved") and bool(answer.find("approved_by"))
-
-        return self._approvals.are_given(request.number, updated, request.commit, ask)
+    def _ask_approvers(self, request: PullRequest) -> bool:
+        path = self._place(request, "/approvals")
+        answer = Fields(self._client.get(path), f"GET {path}")
+        # without a rule that asks for some, a request is approved from the start, by nobody
+        return answer.truth("approved") and bool(answer.find("approved_by"))
 
 
 def _read(item: Fields) -> PullRequest:
