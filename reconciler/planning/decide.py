@@ -112,6 +112,8 @@ def _at_known_commit(question: Question) -> Question:
 
 def _settled(question: Question, record: PackageRecord) -> Outcome | None:
     """What is known without rendering: nothing asked has changed, and the branches hold what was wanted."""
+    # what is wanted again goes on from what it was before it was to go, and so do its findings
+    record = replace(record, outcome=record.outcome.get("before", record.outcome))
     if record.outcome.get("kind") == "blocked":
         return _blocked_before(question, record) if record.seen == question.seen else None
     seen = _seen_when_settled(question.seen)

@@ -181,9 +181,11 @@ def _held(one: Held) -> PackageRecord:
 
 
 def _kept(record: PackageRecord, kind: str, finding: Finding) -> PackageRecord:
-    # should it be wanted again, the upstream that it was made from is still to be known
-    upstream = {name: value for name, value in record.outcome.items() if name == "upstream"}
-    return replace(record, outcome={"kind": kind, "findings": [finding_data(finding)], **upstream})
+    # should it be wanted again, what it came to is still to be known, and the upstream that it was made from
+    before = record.outcome.get("before", record.outcome)
+    upstream = {name: value for name, value in before.items() if name == "upstream"}
+    outcome = {"kind": kind, "findings": [finding_data(finding)], "before": dict(before), **upstream}
+    return replace(record, outcome=outcome)
 
 
 def _is_foreign(outcome: Outcome) -> bool:
