@@ -9,7 +9,7 @@ from typing import Protocol
 from reconciler.planning.branches import History
 from reconciler.planning.destination import Destination, are_nested, draft_branch
 from reconciler.planning.standing import Heads, Repository
-from reconciler.planning.state import DestinationState, DraftBranch, Seen
+from reconciler.planning.state import DestinationState, DraftBranch, PackageRecord, Seen
 from reconciler.planning.tags import TaggedRevision
 from reconciler.snapshot.objects import BlobId, CommitId, TreeId
 
@@ -62,6 +62,11 @@ class Ground:
         head = self.heads.offering(branch)
         return head is not None and head in (self.heads.proposed.get(branch), self.heads.held.get(branch))
 
+    def is_stuck(self, branch: str) -> bool:
+        """Return whether bringing a draft branch up to date would undo what people did there beside our packages."""
+        known = self.state.drafts.get(branch)
+        return known is not None and known.edited and self.heads.branch is not None and self._collides(branch, known)
+
     def at(self, commit: CommitId | None, package: str) -> Standing:
         """Return a package's tree and status blob at a commit."""
         if commit is None:
@@ -82,7 +87,7 @@ class Ground:
             return Seen(published)
         drafted, _ = self.at(self.heads.drafts[branch], package)
         at_base, _ = self.at(known.base, package)
-        stuck = known.edited and self.has_moved(package) and self._collides(branch, known)
+        stuck = self.has_moved(package) and self.is_stuck(branch)
         return Seen(published, None if drafted in (at_base, published) else drafted, self.is_frozen(branch), stuck)
 
     def has_moved(self, package: str) -> bool:
@@ -99,9 +104,14 @@ class Ground:
     def _collides(self, branch: str, known: DraftBranch) -> bool:
         """Return whether people's work on a draft, outside of our packages, would be lost by merging the branch."""
         assert self.heads.branch
-        ours = [one for one, record in self.state.packages.items() if record.put and record.draft == branch]
+        ours = [one for one, record in self.state.packages.items() if _is_on(record, branch)]
         outside = [path for one in ours for path in (self.destination.path(one), self.destination.status_path(one))]
         return self.objects.collides(self.heads.drafts[branch], known.base, self.heads.branch, outside)
 
     def _open_draft(self, package: str) -> DraftBranch | None:
         return self.state.drafts.get(self.branch_of(package))
+
+
+def _is_on(record: PackageRecord, branch: str) -> bool:
+    removed_there = record.removal is not None and not record.removal.declined and record.removal.branch == branch
+    return removed_there or (record.put is not None and record.draft == branch)

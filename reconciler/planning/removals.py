@@ -21,6 +21,11 @@ from reconciler.rules.variants.guards import ACK_DELETIONS, deletion_hash
 from reconciler.rules.variants.naming import TargetKey
 from reconciler.snapshot.objects import CommitId, TreeId
 
+_STUCK = (
+    "holds people's changes of files that the cluster branch has changed as well, so that it cannot be brought up to"
+    " date; merge it or delete it"
+)
+
 
 @dataclass(frozen=True)
 class Departures:
@@ -171,6 +176,8 @@ def _removal(one: _Gone, published: TreeId) -> Held | Leaving:
 def _branch_fault(branch: str, ground: Ground) -> str:
     if ground.is_frozen(branch):
         return f"{branch} is proposed as it stands"
+    if _is_stuck(ground, branch):
+        return f"{branch} {_STUCK}"
     drafts = [name for name, draft in ground.state.drafts.items() if not draft.removes]
     taken = next((name for name in (*drafts, ground.destination.branch) if are_nested(name, branch)), "")
     return f"the branch {branch} cannot be made beside {taken}" if taken else ""
@@ -198,8 +205,8 @@ def lay_out_removals(
     new = {one.package: one.record.removal.branch for one in departures.leaving if one.is_new and one.record.removal}
     layouts = []
     for branch in sorted(known | {*new.values()}):
-        if ground.is_frozen(branch):
-            layouts.append(_frozen(ground, branch, published))
+        if _is_at_rest(ground, branch):
+            layouts.append(_at_rest(ground, branch, published))
             continue
         changed = {
             one: Step(one, None, None, messages[one], config_seconds) for one, name in new.items() if name == branch
@@ -213,7 +220,17 @@ def lay_out_removals(
     return tuple(layouts)
 
 
-def _frozen(ground: Ground, branch: str, published: CommitId) -> Layout:
+def _is_at_rest(ground: Ground, branch: str) -> bool:
+    """Return whether nothing may be written to a removal draft now: it is proposed, or would undo people's work."""
+    return ground.is_frozen(branch) or _is_stuck(ground, branch)
+
+
+def _is_stuck(ground: Ground, branch: str) -> bool:
+    # one whose pull request was closed is laid anew
+    return branch not in ground.heads.closed and ground.is_stuck(branch)
+
+
+def _at_rest(ground: Ground, branch: str, published: CommitId) -> Layout:
     head = ground.heads.drafts[branch]
     standing = any(one.removal and one.removal.branch == branch for one in ground.state.packages.values())
     more = ground.objects.offers_more(head, ground.state.drafts[branch].base, published)
@@ -280,10 +297,10 @@ def _is_edited(record: PackageRecord, seen: Seen) -> bool:
 
 
 def without_recalled(state: DestinationState, ground: Ground, claims: Claims) -> DestinationState:
-    """Return the state in which nothing that is wanted is on its way out; a removal that is frozen stays known."""
+    """Return the state in which nothing that is wanted is on its way out; what is on a draft at rest stays known."""
     packages = {
         package: replace(record, removal=None)
-        if record.removal and claims.wants(package) and not ground.is_frozen(record.removal.branch)
+        if record.removal and claims.wants(package) and not _is_at_rest(ground, record.removal.branch)
         else record
         for package, record in state.packages.items()
     }
@@ -291,18 +308,20 @@ def without_recalled(state: DestinationState, ground: Ground, claims: Claims) ->
 
 
 def recalled(ground: Ground, claims: Claims) -> tuple[Leaving, ...]:
-    """Return the packages that are wanted again while their removal is proposed as it stands: people must reject it."""
+    """Return the packages that are wanted again while nothing may be written to the draft that removes them."""
     return tuple(
         _recalled(package, record, record.removal, ground)
         for package, record in ground.state.packages.items()
-        if record.removal and claims.wants(package) and ground.is_frozen(record.removal.branch)
+        if record.removal and claims.wants(package) and _is_at_rest(ground, record.removal.branch)
     )
 
 
 def _recalled(package: str, record: PackageRecord, removal: Removal, ground: Ground) -> Leaving:
-    message = (
-        f"package {ground.destination.name}/{package} is wanted again, but its removal is proposed on"
-        f" {removal.branch}; reject that, or the package is removed and drafted anew"
-    )
+    place = f"{ground.destination.name}/{package}"
+    if ground.is_frozen(removal.branch):
+        why = f"its removal is proposed on {removal.branch}; reject that, or the package is removed and drafted anew"
+    else:
+        why = f"the draft that removes it, {removal.branch}, {_STUCK}"
+    message = f"package {place} is wanted again, but {why}"
     finding = REMOVAL_WAITS.finding(message, Where(object=str(record.owner.key)))
     return Leaving(package, record.owner, "recalled", record, "it is wanted again", finding=finding)

@@ -161,6 +161,23 @@ def test_what_people_changed_on_a_removal_draft_is_kept_when_that_package_goes_t
     assert world.sync().is_silent
 
 
+def test_a_removal_draft_waits_while_the_cluster_branch_would_undo_peoples_work_on_it(world: World) -> None:
+    given_up(world)
+    theirs = world.commit(BRANCH, {"README.md": "not this week\n"})
+    world.commit("clusters/berlin", {"README.md": "all is well\n", "gateway/notes.md": "checked\n"})
+    world.write({"gateway.yaml": injected_set("gateway", ["lisbon"]), "metrics.yaml": METRICS})
+
+    waiting = world.sync()
+
+    assert world.head(BRANCH) == theirs
+    assert (waiting.outcomes["berlin/gateway"], waiting.codes) == ("RemovalWaits", {"RemovalWaits"})
+    assert all("it cannot be brought up to date" in one.message for one in waiting.findings)
+    assert world.sync().is_silent
+    world.delete(BRANCH)
+    assert world.settle().outcomes["berlin/gateway"] == "proposed"
+    assert world.tree(BRANCH, "metrics")
+
+
 def test_kept_heads_are_branches_where_states_are(tmp_path: Path) -> None:
     world = small_world(tmp_path, state_ref="refs/heads/reconciler/state/{repository}")
     world.sync()
@@ -313,6 +330,14 @@ def test_wanted_again_before_the_merge_it_is_taken_out(world: World) -> None:
     assert after.moved == {BRANCH}
     assert world.head(BRANCH) == ""
     assert world.sync().is_silent
+
+
+def test_nothing_tells_of_a_removal_when_the_package_is_wanted_again(world: World) -> None:
+    given_up(world)
+    world.write({"metrics.yaml": METRICS})
+
+    assert world.sync().codes == set()
+    assert world.sync().codes == set()
 
 
 def test_wanted_again_under_another_owner_it_is_taken_out_too(world: World) -> None:
