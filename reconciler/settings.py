@@ -294,6 +294,7 @@ class ForgeSettings(_Group):
     draft: bool = True
     labels: tuple[str, ...] = ()
     check: bool = True
+    merge: Literal["", "merge", "squash", "rebase"] = ""
     max_open: Annotated[int, Field(ge=0)] = 0
     new_per_hour: Annotated[int, Field(ge=0)] = 200
     writes_per_minute: Annotated[int, Field(ge=0)] = 60

@@ -366,7 +366,7 @@ class _Builder:
 
     def _requests(self) -> Requests:
         one, forges = self._settings.forge, Forges(self.forges.of, self.forges.kind)
-        options = RequestOptions(one.draft, one.labels, one.max_open, one.check)
+        options = RequestOptions(one.draft, one.labels, one.max_open, one.check, one.merge or None)
         return Requests(RequestBoard(forges, self._rests()), options, self._rests())
 
     def _rests(self) -> Backoff:

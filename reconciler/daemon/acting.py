@@ -13,12 +13,14 @@ from reconciler.daemon.acts import Act, carry_out
 from reconciler.daemon.open_drafts import Bench
 from reconciler.daemon.publish import describe
 from reconciler.daemon.review import Asked, Review, check_packages
+from reconciler.forge.errors import ForgeError, ForgeRefusedError, HeadMovedError
 from reconciler.gitio.errors import GitError
 from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, PushReport, PushUnit, Refused
 from reconciler.planning import lifecycle
 from reconciler.planning.destination import Destination
 from reconciler.planning.open_drafts import OpenDraft, Reason
 from reconciler.reporting.acted import Acted
+from reconciler.reporting.review_messages import approval_message
 from reconciler.snapshot.objects import CommitId
 
 MOST_TRIES = 5
@@ -103,10 +105,26 @@ def _prepared(review: Review, task: _Task, act: Act) -> tuple[Acted, PushUnit | 
             return replace(told, outcome="refused", reasons=reasons), None
         case lifecycle.Nothing(why):
             return replace(told, why=why), None
+        case lifecycle.Publish(whole=True) if review.merges(draft):
+            return _merged(review, told, draft, act), None
         case _:
             moves = carry_out(decision, draft, act, review.remote(draft), review.state_ref)
             end = replace(told, outcome="done", commit=moves.commit or "", warnings=draft.warnings(task.packages))
             return end, PushUnit(task.name, moves.updates)
+
+
+def _merged(review: Review, told: Acted, draft: OpenDraft, act: Act) -> Acted:
+    """Approve a whole draft by merging its pull request: the rules of the forge decide, its account is the author."""
+    try:
+        url = review.merge(draft, approval_message(draft, act.words, act.person))
+    except HeadMovedError:
+        moved = Reason("DraftMoved", f"{draft.branch} moved on meanwhile; look at it again")
+        return replace(told, outcome="refused", reasons=(moved,))
+    except ForgeRefusedError as error:
+        return replace(told, outcome="refused", reasons=(Reason("HostRefused", error.message),))
+    except ForgeError as error:
+        return replace(told, outcome="failed", why=error.message)
+    return replace(told, outcome="done", why=f"merged {url}", warnings=draft.warnings())
 
 
 def _tasks(bench: Bench, asked: Asked, act: Act) -> tuple[list[_Task], dict[str, Acted]]:

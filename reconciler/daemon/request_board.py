@@ -81,9 +81,18 @@ class RequestBoard:
         """Return the forge of a repository whose pull requests are known."""
         return self._forges.of(url) if url in self._open else None
 
+    def has_driver(self, url: str) -> bool:
+        """Return whether the pull requests of a repository can be read at all."""
+        return self._forges.of(url) is not None
+
+    def between(self, url: str, head: str, base: str) -> PullRequest | None:
+        """Return the open pull request of two branches."""
+        found = (one for one in self.open(url).values() if (one.head, one.base) == (head, base))
+        return next(found, None)
+
     def asked(self, url: str) -> bool:
         """Return whether pull requests are asked for in a repository, and this is where they are opened."""
-        return self._forges.of(url) is not None or self.is_agit(url)
+        return self.has_driver(url) or self.is_agit(url)
 
     def is_agit(self, url: str) -> bool:
         """Return whether a repository's pull requests are opened by pushing to `refs/for/`."""

@@ -23,7 +23,7 @@ from reconciler.daemon.states import read_state
 from reconciler.forge.errors import ForgeBusyError, ForgeError, ForgeMissingError, ForgeRefusedError
 from reconciler.forge.port import Forge
 from reconciler.forge.push_options import agit
-from reconciler.forge.request import NewRequest, PullRequest, Verdict
+from reconciler.forge.request import MergeMethod, NewRequest, PullRequest, Verdict
 from reconciler.gitio.errors import GitError
 from reconciler.gitio.verdicts import Done, PushUnit, RefUpdate
 from reconciler.krm.digest import digest
@@ -31,6 +31,7 @@ from reconciler.krm.findings import Finding
 from reconciler.planning.destination import Destination
 from reconciler.planning.state import DestinationState, OpenRequest
 from reconciler.reporting.pull_request import RequestWords, body_with, is_ours
+from reconciler.snapshot.objects import CommitId
 
 # repositories that are written to at once
 _AT_ONCE = 4
@@ -40,13 +41,15 @@ _AT_ONCE = 4
 class RequestOptions:
     """How requests are opened: as drafts or ready, with which labels, how many may be open at once in a repository.
 
-    `check`: the verdict is set as a check of the commit. With `most_open` 0 there is no limit.
+    `check`: the verdict is set as a check of the commit. With `most_open` 0 there is no limit. `merge` is how those are
+    merged that people approve by command; None where they push.
     """
 
     draft: bool = True
     labels: tuple[str, ...] = ()
     most_open: int = 0
     check: bool = True
+    merge: MergeMethod | None = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ class Requests:
 
     def __init__(self, board: RequestBoard, options: RequestOptions, backoff: Backoff) -> None:
         self.board = board
-        self._options = options
+        self.options = options
         self._backoff = backoff
         self._refused: dict[str, str] = {}
 
@@ -100,10 +103,31 @@ class Requests:
         _note(results, remotes, names.state)
         return self._requested(near, rounds, retry)
 
+    def merges(self, destination: Destination) -> bool:
+        """Return whether drafts of a destination are approved by merging their requests."""
+        return self.options.merge is not None and self.board.has_driver(destination.url)
+
+    def merge(self, destination: Destination, branch: str, head: CommitId, message: str) -> str:
+        """Merge the request of a draft whose head is still this one; return its address. Raises ForgeError."""
+        url, method = destination.url, self.options.merge
+        forge = self.board.forge(url)
+        if forge is None or method is None:
+            raise self.board.failures.get(url) or ForgeMissingError(
+                "the pull requests of this repository were not read"
+            )
+        request = self.board.between(url, branch, destination.branch)
+        if request is None:
+            raise ForgeMissingError(f"no pull request is open from {branch} into {destination.branch}; sync opens it")
+        if request.draft:
+            forge.set_draft(request, draft=False)
+        forge.merge(replace(request, commit=head), method, message)
+        log.info("request_merged", request=request.url)
+        return request.url
+
     def _needs_words(self, task: RequestTask) -> bool:
         if self.board.is_agit(task.destination.url):
             return task.known.told != task.head
-        untold = self._options.check and not task.known.told
+        untold = self.options.check and not task.known.told
         return task.read != task.known.read or not task.known.number or untold
 
     # doing it
@@ -199,8 +223,7 @@ class Requests:
         task, number = result.task, result.known.number
         request = self.board.request(url, number) if number else None
         if request is None and not number:
-            mine = (one for one in self.board.open(url).values() if one.head == task.branch)
-            request = next((one for one in mine if one.base == task.destination.branch), None)
+            request = self.board.between(url, task.branch, task.destination.branch)
         if request is None:
             return None
         if request.state == "open":
@@ -214,7 +237,7 @@ class Requests:
     def _opened(self, url: str, forge: Forge, result: _Result, others: Sequence[str]) -> PullRequest | None:
         task, words = result.task, result.task.words
         assert words is not None
-        most = self._options.most_open
+        most = self.options.most_open
         if most and sum(is_ours(one.body) for one in self.board.open(url).values()) >= most:
             result.waits = True
             return None
@@ -232,7 +255,7 @@ class Requests:
         return request
 
     def _new(self, task: RequestTask, words: RequestWords, others: Sequence[str]) -> NewRequest:
-        options = self._options
+        options = self.options
         body = words.body(others)
         return NewRequest(task.branch, task.destination.branch, words.title, body, options.draft, options.labels)
 
@@ -250,7 +273,7 @@ class Requests:
 
     def _mark(self, url: str, forge: Forge, request: PullRequest, result: _Result) -> None:
         """Mark a proposed draft ready for review; take back only what was our own mark."""
-        if not self._options.draft:
+        if not self.options.draft:
             return
         proposed, readied = result.task.proposed, result.known.readied
         if (proposed and request.draft) or (not proposed and readied and not request.draft):
@@ -262,7 +285,7 @@ class Requests:
 
     def _report(self, forge: Forge, result: _Result) -> None:
         task, words = result.task, result.task.words
-        if not self._options.check or words is None:
+        if not self.options.check or words is None:
             return
         told = digest([task.head, words.passed, words.verdict])
         if told != result.known.told:

@@ -11,6 +11,7 @@ from reconciler.daemon.tools import ConfigSource, Tools
 from reconciler.gitio.verdicts import PushReport, PushUnit
 from reconciler.krm.label_query import matches_query
 from reconciler.planning.destination import Destination, conflicts
+from reconciler.planning.open_drafts import OpenDraft
 from reconciler.rules.repository import read_repositories
 
 _NAMED = 20
@@ -72,7 +73,7 @@ class Review(DraftReader):
         labels = {one.key: one.labels for one in read_repositories(catalog)[0].values()}
         _check_clusters(asked, known)
         chosen = [one for one in known if asked.wants(one.name, labels[one.key])]
-        self._remotes.fetch((), {one.url for one in chosen})
+        self.fetch({one.url for one in chosen})
         clashes = conflicts(known)
         benches = [
             Bench(one, trouble=clashes[one.key].message) if one.key in clashes else self.look(one) for one in chosen
@@ -89,8 +90,19 @@ class Review(DraftReader):
         return int(self._tools.clock())
 
     def fetch(self, urls: Iterable[str]) -> None:
-        """Fetch these remotes again."""
-        self._remotes.fetch((), urls)
+        """Fetch these remotes, and what their forges say."""
+        known = set(urls)
+        self._remotes.fetch((), known)
+        if self._tools.requests.options.merge:
+            self._tools.requests.board.look(known)
+
+    def merges(self, draft: OpenDraft) -> bool:
+        """Return whether a draft is published by merging its pull request, and not by a push."""
+        return self._tools.requests.merges(draft.destination)
+
+    def merge(self, draft: OpenDraft, message: str) -> str:
+        """Merge the pull request of a draft as it was read; return its address. Raises ForgeError."""
+        return self._tools.requests.merge(draft.destination, draft.branch, draft.head, message)
 
     def push(self, destination: Destination, units: Sequence[PushUnit]) -> PushReport:
         """Push to a destination's remote, each unit whole or not at all."""

@@ -22,6 +22,12 @@ def publish_message(draft: OpenDraft, packages: Iterable[DraftedPackage], reason
     return _message("publish", draft, chosen, _summary(draft, chosen), "\n".join(lines), reason)
 
 
+def approval_message(draft: OpenDraft, reason: str, person: tuple[str, str] | None) -> str:
+    """Return the message with which a forge merges a whole draft: its account is the author, a trailer names whom."""
+    message = publish_message(draft, draft.packages, reason)
+    return f"{message}Approved-by: {one_line(person[0])} <{one_line(person[1])}>\n" if person else message
+
+
 def reject_message(draft: OpenDraft, reason: str) -> str:
     """Return the message of the note that a draft was rejected; its parent is the draft's head."""
     return _message("reject", draft, (), draft.branch, "", reason)

@@ -222,3 +222,33 @@ def test_removals_have_requests_of_their_own(tmp_path: Path) -> None:
         world.settle()
         assert list(world.open_requests) == ["drafts/berlin"]
         assert "web" in {path.partition("/")[0] for path in world.paths(world.fleet, "clusters/lisbon")}
+
+
+@pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
+def test_approving_merges_the_request_where_the_forge_decides(method: str, tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",), merge=method) as world:
+        world.settle()
+        one = world.open_requests["drafts/lisbon"]
+        (refused,) = world.act("approve", "lisbon")
+        assert [reason.reason for reason in refused.reasons] == ["NotProposed"]
+        (done,) = world.act("approve", "lisbon", at_once=True)
+        assert (done.outcome, done.why.rpartition("/")[2]) == ("done", str(one.number))
+        assert one.state == "merged"
+        world.settle()
+        assert world.record("lisbon", "web")["revision"] == 1
+        if method != "rebase":
+            message = git(world.fleet, "log", "-1", "--format=%B", "clusters/lisbon")
+            assert "Approved-by: Grace <grace@example.com>" in message
+
+
+def test_what_the_forge_does_not_merge_is_not_pushed_past_it(tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",), merge="squash") as world:
+        world.settle()
+        before = world.head("clusters/lisbon")
+        world.forge.forbid("Required status check is missing")
+        (refused,) = world.act("approve", "lisbon", at_once=True)
+        assert "Required status check is missing" in refused.reasons[0].message
+        world.forge.down()
+        (failed,) = world.act("approve", "lisbon", at_once=True)
+        assert failed.outcome == "failed"
+        assert world.head("clusters/lisbon") == before
