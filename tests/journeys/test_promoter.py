@@ -320,6 +320,7 @@ def test_a_branch_at_rest_follows_the_cluster_branch(world: PromotedWorld) -> No
     world.promote()
     world.settle()
     world.edit(ACTIVE, "metrics/deployment.yaml", "replicas: 2", "replicas: 3")
+    assert world.sheets("berlin") == [], "it is no draft, before a pass has moved it along"
     followed = world.sync()
 
     assert followed.moved == {NEXT}
