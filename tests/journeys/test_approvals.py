@@ -168,26 +168,22 @@ def test_a_new_draft_has_the_annotations_of_its_variant_and_an_open_one_those_it
     assert published(world) == "2.0"
 
 
-@pytest.mark.parametrize(
-    ("annotations", "words"),
-    [
-        pytest.param(("sometimes", ""), 'must be "initial" or "always", not "sometimes"', id="policy"),
-        pytest.param(("always", "soon"), 'must be a duration such as "10m" or "1h30m", not "soon"', id="delay"),
-        pytest.param(("initial", '"-5m"'), 'must be a duration such as "10m" or "1h30m", not "-5m"', id="negative"),
-    ],
-)
-def test_an_annotation_that_means_nothing_is_told_and_publishes_nothing(
-    world: World, annotations: tuple[str, str], words: str
-) -> None:
-    wants(world, "metrics", policy=annotations[0], delay=annotations[1])
-    assert world.plan().codes == {"ApprovalPolicyInvalid"}
+def test_an_annotation_that_means_nothing_is_told_and_publishes_nothing(world: World) -> None:
+    wants(world, "metrics", policy="sometimes")
+    wants(world, "gateway", policy="always", delay="soon")
+    planned = world.plan()
     world.sync()
 
-    (finding,) = world.sync().findings
+    again = world.sync()
 
-    assert (finding.code, finding.severity) == ("ApprovalPolicyInvalid", "warning")
-    assert words in finding.message
-    assert published(world) == ""
+    assert planned.findings == again.findings
+    assert {(one.code, one.severity, one.where.file) for one in again.findings} == {
+        ("ApprovalPolicyInvalid", "warning", f"{name}.yaml") for name in ("metrics", "gateway")
+    }
+    delay, policy = (one.message for one in again.findings)
+    assert delay.endswith('such as "10m" or "1h30m", not "soon"; the draft of berlin/gateway waits for people')
+    assert policy.endswith('"initial" or "always", not "sometimes"; the draft of berlin/metrics waits for people')
+    assert (published(world), published(world, "gateway")) == ("", "")
 
 
 # when
@@ -380,43 +376,52 @@ def test_an_unmet_gate_is_waited_for_wherever_it_is(world: World, deployment: st
     assert published(world) == "3.0"
 
 
-def edit(world: World) -> None:
-    world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+def edit(world: World, cluster: str = "berlin") -> None:
+    world.edit(f"drafts/{cluster}", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
 
 
-def note(world: World) -> None:
-    world.commit("drafts/berlin", {"README.md": "look at this\n"})
+def note(world: World, cluster: str = "berlin") -> None:
+    world.commit(f"drafts/{cluster}", {"README.md": "look at this\n"})
 
 
-def propose(world: World) -> None:
-    world.act("propose", "berlin")
+def propose(world: World, cluster: str = "berlin") -> None:
+    world.act("propose", cluster)
 
 
-def stale(world: World) -> None:
-    world.act("propose", "berlin")
-    note(world)
+def stale(world: World, cluster: str = "berlin") -> None:
+    propose(world, cluster)
+    note(world, cluster)
 
 
-def reject(world: World) -> None:
-    world.act("propose", "berlin")
-    world.act("reject", "berlin", words="not before Monday")
+def reject(world: World, cluster: str = "berlin") -> None:
+    propose(world, cluster)
+    world.act("reject", cluster, words="not before Monday")
 
 
-def block(world: World) -> None:
-    world.write({"metrics.yaml": variant("metrics", "berlin", "metrics", "v7", extra=annotated("always"))})
+def block(world: World, cluster: str = "berlin") -> None:
+    world.write({f"m-{cluster}.yaml": variant(f"m-{cluster}", cluster, "metrics", "v7", extra=annotated("always"))})
 
 
-@pytest.mark.parametrize("touch", [edit, note, propose, stale, reject, block], ids=lambda one: one.__name__)
-def test_what_people_have_touched_is_theirs(world: World, touch: object) -> None:
-    wants(world, "metrics", policy="always", delay="1h")
+def leave(world: World, cluster: str = "berlin") -> None:
+    """Nobody touches it."""
+
+
+def test_what_people_have_touched_is_theirs(world: World) -> None:
+    touches = {one.__name__: one for one in (edit, note, propose, stale, reject, block, leave)}
+    for name in touches:
+        written = variant(f"m-{name}", name, "metrics", extra=annotated("always", "1h"))
+        world.write({f"{name}.yaml": repository(name), f"m-{name}.yaml": written})
     world.sync()
-    touch(world)  # type: ignore[operator]
+    for name, touch in touches.items():
+        touch(world, name)
     world.sync()
     world.now += HOUR
 
     one = world.sync()
 
-    assert (approved(one), one.report.due, published(world)) == ((), None, "")
+    assert (approved(one), one.report.due) == (("leave/metrics",), None)
+    stands = [name for name in touches if world.paths(world.fleet, f"clusters/{name}", "metrics")]
+    assert stands == ["leave"]
 
 
 def test_a_rejection_is_about_the_draft_as_it_stood(world: World) -> None:
