@@ -107,7 +107,7 @@ def gather_what_moved(source: ConfigSource, remotes: Remotes, tools: Tools, last
         return _gather(snapshot, remotes, tools)
     tools.progress("fetching", 0, 1)
     remotes.fetch(last.upstreams, last.destinations)
-    tools.requests.board.look(last.destinations)
+    _look_at_requests(last.destinations, remotes, tools)
     tools.progress("fetching", 1, 1)
     tools.functions.look_again()
     now, seen = int(tools.clock()), heads(remotes, tools)
@@ -126,11 +126,18 @@ def _gather(snapshot: ConfigSnapshot, remotes: Remotes, tools: Tools) -> Gathere
         loaded = aside.submit(tools.load, catalog)
         upstreams, destinations = tools.urls(catalog)
         remotes.fetch(upstreams, destinations)
-        tools.requests.board.look(destinations)
+        _look_at_requests(destinations, remotes, tools)
         loaded.result()
     tools.progress("fetching", 1, 1)
     tools.functions.look_again()
     return Gathered(snapshot, catalog, heads(remotes, tools), int(tools.clock()))
+
+
+def _look_at_requests(urls: Iterable[str], remotes: Remotes, tools: Tools) -> None:
+    """Read the pull requests of repositories that we have put drafts into: those have a state."""
+    board, prefix = tools.requests.board, tools.state_ref.partition("{repository}")[0]
+    near = {url: remote for url in urls if board.has_driver(url) and (remote := remotes.get(url))}
+    board.look(url for url, remote in near.items() if any(ref.startswith(prefix) for ref in remote.refs))
 
 
 def heads(remotes: Remotes, tools: Tools) -> str:

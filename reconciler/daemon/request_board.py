@@ -81,6 +81,11 @@ class RequestBoard:
         """Return the forge of a repository whose pull requests are known."""
         return self._forges.of(url) if url in self._open else None
 
+    @property
+    def seen(self) -> frozenset[str]:
+        """The repositories that were looked at, well or not."""
+        return frozenset(self._open) | frozenset(self.failures)
+
     def has_driver(self, url: str) -> bool:
         """Return whether the pull requests of a repository can be read at all."""
         return self._forges.of(url) is not None

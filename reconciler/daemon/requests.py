@@ -98,10 +98,12 @@ class Requests:
             return Requested()
         open_drafts = [task for one in near for task in request_tasks(one, remotes, names.state)]
         tasks = list(worded(open_drafts, DraftReader(remotes, names), self._needs_words))
+        # drafts that are the first of their repository: nobody has looked there yet
+        self.board.look({one.destination.url for one in tasks} - self.board.seen)
         rounds = self._act(near, tasks, remotes)
         results = [result for one in rounds.values() for result in one.results]
         _note(results, remotes, names.state)
-        return self._requested(near, rounds, retry)
+        return self._requested([task.destination for task in tasks], rounds, retry)
 
     def merges(self, destination: Destination) -> bool:
         """Return whether drafts of a destination are approved by merging their requests."""
@@ -299,6 +301,7 @@ class Requests:
     # what is told of it
 
     def _requested(self, near: Sequence[Destination], rounds: Mapping[str, _Round], retry: int) -> Requested:
+        """Return what is to be told; `near` are the destinations that have drafts."""
         findings = [*self._unreachable(near)]
         results = [result for one in rounds.values() for result in one.results]
         for result in results:
@@ -306,12 +309,11 @@ class Requests:
                 one = result.task.destination
                 message = f"Repository {one.name}: the forge refused a pull request of {result.task.branch}"
                 findings.append(REQUEST_REFUSED.finding(f"{message}: {result.trouble}", one.where))
-        waiting = sum(result.waits for result in results)
-        if waiting:
-            findings.append(REQUESTS_WAIT.finding(f"{waiting} drafts wait for their pull request"))
         moments = [ceil(one.until) for one in rounds.values() if one.until is not None]
-        if self.board.failures or any(result.trouble for result in results):
+        if findings or any(one.url in self.board.failures for one in near):
             moments.append(retry)
+        if waiting := sum(result.waits for result in results):
+            findings.append(REQUESTS_WAIT.finding(f"{waiting} drafts wait for their pull request"))
         return Requested(tuple(findings), min(moments, default=None))
 
     def _unreachable(self, near: Sequence[Destination]) -> Iterator[Finding]:
