@@ -1,0 +1,688 @@
+"""A small world that anything may happen to: what people, upstreams and daemons do, and what must hold after a pass.
+
+Nobody's planning is repeated here. People leave tokens; a pass may not lose one that was there before it, unless
+people had taken it back from the cluster branch themselves.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from reconciler.daemon.acting import act_on
+from reconciler.daemon.acts import Act
+from reconciler.daemon.passes import Passes
+from reconciler.daemon.publish import Written
+from reconciler.daemon.publishers import Push
+from reconciler.daemon.remotes import Remote, Remotes
+from reconciler.daemon.review import Asked, Place, Review, UnknownPlaceError
+from reconciler.daemon.tags import Tagged
+from reconciler.gitio.verdicts import Outcome
+from reconciler.planning.fleet import FleetPlan
+from reconciler.planning.state import DestinationState, read_state
+from reconciler.settings import Settings
+from reconciler.wiring import Parts, build_parts, build_push
+from tests.properties.bare_repository import BareRepository, Files
+from tests.support.world import CLUSTERS, REGIONS, catalog, config_map, injected_set, package, repository, variant
+
+HEADS, TAGS = "refs/heads/", "refs/tags/"
+STATE, KEPT = "refs/reconciler/state/", "refs/reconciler/kept/"
+TEMPLATES = ("drafts/{repository}", "drafts/{repository}/{package}")
+# each cluster may have all of them; the gateway comes from a set
+WISHED = ("logs", "metrics")
+PACKAGES = ("gateway", *WISHED)
+UPSTREAM_OF = {"gateway": "gateway", "logs": "metrics", "metrics": "metrics"}
+_TOKEN = re.compile(rb"tok\d+x")
+_LATER = 1_100_000_000
+
+
+class KilledError(Exception):
+    """A daemon was killed at this point of a pass."""
+
+
+class _Meddled(Push):
+    """A publisher that something else comes before: other writers, or the end of the process."""
+
+    def __init__(self, push: Push) -> None:
+        vars(self).update(vars(push))
+        self.before: list[Callable[[], object]] = []
+        self.dies = ""
+
+    def publish(self, remote: Remote, written: Sequence[Written]) -> Mapping[str, Outcome]:
+        while self.before:
+            self.before.pop()()
+        self._live("publish")
+        return super().publish(remote, written)
+
+    def tag(self, remote: Remote, written: Sequence[Written]) -> Tagged:
+        self._live("tag")
+        return super().tag(remote, written)
+
+    def finish(self, plan: FleetPlan, remotes: Remotes) -> None:
+        self._live("finish")
+        super().finish(plan, remotes)
+
+    def _live(self, where: str) -> None:
+        if self.dies == where:
+            raise KilledError(where)
+
+
+class Daemon:
+    """One service with its own cache and its own memory."""
+
+    def __init__(self, settings: Settings, config: Path) -> None:
+        self._settings = settings
+        self._config = config
+        self.restart()
+
+    def restart(self, *, forgets: bool = False) -> None:
+        """Start anew, with or without what is in the cache."""
+        if forgets:
+            shutil.rmtree(self._settings.cache, ignore_errors=True)
+        self.parts: Parts = build_parts(self._settings, str(self._config), clock=lambda: 1_500_000_000)
+        self._publisher = _Meddled(build_push(self._settings))
+        self._passes = Passes(self.parts.source, self.parts.remotes, self.parts.tools, self._publisher)
+
+    def run(self, before: Sequence[Callable[[], object]] = (), dies: str = "") -> int:
+        """Run a pass, let others come first when it publishes, or end there; return the number of renders."""
+        self._publisher.before, self._publisher.dies = [*before], dies
+        try:
+            self._passes.run()
+        except KilledError:
+            self.restart()
+            return -1
+        finally:
+            self._publisher.before, self._publisher.dies = [], ""
+        told = self._passes.told
+        return 0 if told.skipped else told.counts["renders"]
+
+    @property
+    def told(self) -> list[str]:
+        """What the last pass found."""
+        return [f"{one.code}: {one.message}" for one in self._passes.told.findings]
+
+
+@dataclass(frozen=True)
+class Look:
+    """The fleet at one moment."""
+
+    repo: BareRepository
+    refs: Mapping[str, str]
+
+    def heads(self, *starts: str) -> dict[str, str]:
+        """Return the refs that start so."""
+        return {name: commit for name, commit in self.refs.items() if name.startswith(starts)}
+
+    def branch(self, cluster: str) -> str | None:
+        """Return the head of a cluster branch."""
+        return self.refs.get(f"{HEADS}clusters/{cluster}")
+
+    def drafts(self, cluster: str) -> dict[str, str]:
+        """Return a cluster's draft branches, those that remove packages among them."""
+        starts = [f"{HEADS}{kind}/{cluster}" for kind in ("drafts", "removals")]
+        return {
+            name: commit
+            for name, commit in self.refs.items()
+            if any(name == one or name.startswith(f"{one}/") for one in starts)
+        }
+
+    @cached_property
+    def tokens(self) -> frozenset[str]:
+        """Everything that people wrote and that is on a cluster branch, on a draft, or kept."""
+        places = self.heads(f"{HEADS}clusters/", f"{HEADS}drafts/", f"{HEADS}removals/", KEPT)
+        return frozenset().union(*(self.tokens_of(commit) for commit in places.values()))
+
+    @cached_property
+    def published_tokens(self) -> frozenset[str]:
+        """Everything that people wrote and that is on a cluster branch."""
+        return frozenset().union(*(self.tokens_of(one) for one in self.heads(f"{HEADS}clusters/").values()))
+
+    def tokens_of(self, commit: str) -> frozenset[str]:
+        """Return the tokens that stand at a commit; what status files quote does not stand there."""
+        paths = ((path, blob) for path, blob in self.repo.files(commit).items() if not path.startswith(".reconciler/"))
+        return frozenset(one.decode() for _, blob in paths for one in _TOKEN.findall(self.repo.read(blob)))
+
+    def state(self, cluster: str) -> DestinationState | None:
+        """Return what is remembered of a cluster."""
+        commit = self.refs.get(STATE + cluster)
+        if commit is None:
+            return None
+        files = self.repo.files(commit)
+        return read_state({p: self.repo.read(b) for p, b in files.items() if not p.startswith("trees/")})
+
+
+class ReviewWorld:
+    """Two clusters in one repository, a catalog, a config folder, two daemons, and a person at a terminal."""
+
+    def __init__(self, folder: Path, template: str) -> None:
+        self.folder = folder
+        self.fleet = BareRepository(folder / "fleet.git")
+        self.catalog = BareRepository(folder / "catalog.git")
+        self.config = folder / "config"
+        self.template = template
+        self.undone: set[str] = set()
+        self._count = 0
+        self._daemons: dict[str, Daemon] = {}
+        self._older: dict[str, list[str]] = {}
+        self._gone: dict[str, str] = {}
+        self._lost_state: set[str] = set()
+        self._wished: dict[tuple[str, str], int] = {}
+        self._declining = False
+
+    @classmethod
+    def new(cls, folder: Path, template: str) -> ReviewWorld:
+        """Make a world in which every package is wanted, and no pass has run."""
+        folder.mkdir(parents=True)
+        for name in ("fleet.git", "catalog.git"):
+            BareRepository.new(folder / name)
+        world = cls(folder, template)
+        for name in ("gateway", "metrics"):
+            for version in (1, 2, 3):
+                world.release(name, version, version)
+        world.write("catalog.yaml", catalog())
+        world.write("set.yaml", injected_set("gateway", CLUSTERS))
+        for one in CLUSTERS:
+            world.write(f"clusters/{one}.yaml", repository(one))
+            for name in WISHED:
+                world.wish(one, name)
+        for region in REGIONS.values():
+            world.region(region, "a")
+        return world
+
+    def copy(self, folder: Path) -> ReviewWorld:
+        """Return an equal world elsewhere that no daemon has looked at."""
+        shutil.copytree(self.folder, folder, ignore=shutil.ignore_patterns("cache-*"))
+        twin = ReviewWorld(folder, self.template)
+        twin._declining, twin.undone = self._declining, {*self.undone}
+        return twin
+
+    def close(self) -> None:
+        """End its processes."""
+        self.fleet.close()
+        self.catalog.close()
+
+    def look(self) -> Look:
+        """Return the fleet as it is now."""
+        return Look(self.fleet, self.fleet.refs())
+
+    def token(self) -> str:
+        """Return a word that nobody has written yet."""
+        self._count += 1
+        return f"tok{self._count}x"
+
+    def happens(self, *what: tuple[Any, ...]) -> None:
+        """Let things happen, each the name of a method and its arguments."""
+        for name, *arguments in what:
+            self._declining |= name in _DECLINING or "drop" in arguments
+            getattr(self, name)(*arguments)
+
+    def draft(self, number: int) -> tuple[str, str]:
+        """Return the cluster and the name of one of the open drafts; "" when there is none."""
+        found = self.drafts()
+        return found[number % len(found)] if found else ("", "")
+
+    def drafts(self) -> list[tuple[str, str]]:
+        """Return the open drafts, each with its cluster."""
+        look = self.look()
+        return [(cluster, ref) for cluster in CLUSTERS for ref in look.drafts(cluster)]
+
+    def package_on(self, ref: str, number: int) -> str:
+        """Return one of the packages that a branch has, those first that its cluster branch has otherwise."""
+        files = self.fleet.files(self.fleet.refs().get(ref))
+        found = [name for name in PACKAGES if f"{name}/Kptfile" in files]
+        return found[number % len(found)] if found else ""
+
+    # what platform people do
+
+    def write(self, path: str, content: str | None) -> None:
+        """Write a file of the config, or remove it."""
+        target = self.config / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if content is not None:
+            target.write_text(content)
+        else:
+            target.unlink(missing_ok=True)
+
+    def wish(self, cluster: str, name: str, version: int = 1, extra: str = "", folder: str = "wishes") -> None:
+        """Have a package on a cluster; its file lies in a folder, and in no other."""
+        self.unwish(cluster, name)
+        self._wished[cluster, name] = version
+        text = variant(f"{name}-{cluster}", cluster, name, f"v{version}", UPSTREAM_OF[name], extra)
+        self.write(f"{folder}/{cluster}-{name}.yaml", text)
+
+    def unwish(self, cluster: str, name: str) -> None:
+        """Want a package no more."""
+        self._wished.pop((cluster, name), None)
+        for path in self.config.glob(f"*/{cluster}-{name}.yaml"):
+            path.unlink()
+
+    def select(self, clusters: Sequence[str], version: int) -> None:
+        """Have the gateway on these clusters."""
+        self.write("set.yaml", injected_set("gateway", clusters, f"v{version}"))
+
+    def spoil(self) -> None:
+        """Leave a file in the config that nobody can read."""
+        self.write("spoiled.yaml", "kind: [\n")
+
+    def mend(self) -> None:
+        """Remove that file."""
+        self.write("spoiled.yaml", None)
+
+    def region(self, region: str, value: str) -> None:
+        """Say what the gateways of a region are given."""
+        self.write(f"regions/{region}.yaml", config_map(f"region-{region}", api=value))
+
+    def release(self, name: str, version: int, flavour: int) -> None:
+        """Tag a package, again perhaps; flavours differ in values, in lines that move, and in which files there are."""
+        more = {"settings": config_map("settings", level=str(flavour), size=str(flavour // 2), tail="end")}
+        if flavour % 2:
+            more["extra"] = config_map("extra", odd=str(flavour))
+        if name == "gateway":
+            more["endpoints"] = config_map("endpoints", "required", api="none")
+        files = package(name, replicas=1 + flavour % 3, image=f"{flavour}.0", **more)
+        head = self.catalog.refs().get(f"{HEADS}main")
+        kept = {p: b for p, b in self.catalog.files(head).items() if not p.startswith(f"{name}/")}
+        kept |= {f"{name}/{path}": self.catalog.write("blob", text.encode()) for path, text in files.items()}
+        self._count += 1
+        commit = self.catalog.commit(kept, [head] if head else [], f"{name} {self._count}", 1_000_000_000 + self._count)
+        self.catalog.point(f"{HEADS}main", commit)
+        self.catalog.point(f"{TAGS}{name}/v{version}", commit)
+
+    # what the people of a cluster do
+
+    def change(self, ref: str, files: Files, *parents: str) -> str:
+        """Put a commit of these files on a branch; its parent is the branch, unless others are named."""
+        self._count += 1
+        parents = parents or (self.fleet.refs()[ref],)
+        commit = self.fleet.commit(files, parents, f"by hand {self._count}", _LATER + self._count)
+        self.move(ref, commit)
+        return commit
+
+    def move(self, ref: str, commit: str | None) -> None:
+        """Point a branch elsewhere; what people take from a cluster branch so is theirs to lose."""
+        before = self.look().published_tokens
+        self.fleet.point(ref, commit)
+        after = self.look().published_tokens
+        self.undone = (self.undone | (before - after)) - after
+
+    def edit(self, where: str, number: int, how: str) -> None:
+        """Change one thing `on a draft`, or on a cluster branch, as people do."""
+        ref = self.draft(number)[1] if where == "draft" else f"{HEADS}clusters/{CLUSTERS[number % 2]}"
+        name, head = self.package_on(ref, number), self.fleet.refs().get(ref)
+        files = self.fleet.files(head)
+        changed = {**files, **_EDITS[how](self, files, name)} if head and (name or how.startswith("beside")) else files
+        if changed != files:
+            self.change(ref, {path: blob for path, blob in changed.items() if blob})
+
+    def blob(self, text: str) -> str:
+        """Write a file's content."""
+        return self.fleet.write("blob", text.encode())
+
+    def text(self, blob: str) -> str:
+        """Return a file's content."""
+        return self.fleet.read(blob).decode()
+
+    def merge_and_delete(self, number: int, how: str) -> None:
+        """Merge a draft whole, and delete it, as forges do."""
+        _, draft = self.draft(number)
+        if self.merge(number, how):
+            self.move(draft, None)
+
+    def merge(self, number: int, how: str) -> bool:
+        """Merge a draft's head, or an older one, in one of many ways; False where git would have stopped."""
+        refs, (cluster, draft) = self.fleet.refs(), self.draft(number)
+        ref, head = f"{HEADS}clusters/{cluster}", refs.get(draft)
+        branch = refs.get(ref)
+        if how == "older" and draft in self._older:
+            head, how = self._older[draft][number % len(self._older[draft])], ("merge", "squash")[number % 2]
+        if head is None or branch is None or head in self.fleet.ancestors(branch):
+            return False
+        if how == "fast-forward" and branch in self.fleet.ancestors(head):
+            self.move(ref, head)
+            return True
+        if how in ("rebase", "pick"):
+            commits = self.fleet.beyond(head, branch)
+            picked = commits if how == "rebase" else commits[number % len(commits) :][:1] if commits else []
+            return self._replay(ref, branch, picked)
+        files = self.fleet.merged(branch, head)
+        if files is None or how not in ("merge", "squash"):
+            return False
+        self.change(ref, files, branch, *([head] if how == "merge" else []))
+        return True
+
+    def _replay(self, ref: str, onto: str, commits: Sequence[str]) -> bool:
+        head = onto
+        for commit in commits:
+            files = self.fleet.replayed(self.fleet.parents(commit)[0], commit, self.fleet.files(head))
+            if files is None:
+                return False
+            if files != self.fleet.files(head):
+                self._count += 1
+                message = self.fleet.read(commit).decode().partition("\n\n")[2].rstrip("\n")
+                head = self.fleet.commit(files, [head], message, _LATER + self._count)
+        self.move(ref, head)
+        return head != onto
+
+    def take(self, number: int) -> None:
+        """Check a package's folder out of the draft, its status file left as it was, and commit that."""
+        refs, (cluster, draft) = self.fleet.refs(), self.draft(number)
+        name = self.package_on(draft, number)
+        ref = f"{HEADS}clusters/{cluster}"
+        if ref in refs and draft in refs:
+            theirs = _inside(self.fleet.files(refs[draft]), f"{name}/")
+            rest = _outside(self.fleet.files(refs[ref]), f"{name}/")
+            if theirs and {**rest, **theirs} != self.fleet.files(refs[ref]):
+                self.change(ref, {**rest, **theirs})
+
+    def revert(self, cluster: str) -> None:
+        """Revert the last commit of a cluster branch, of a merge what it brought."""
+        ref = f"{HEADS}clusters/{cluster}"
+        head = self.fleet.refs().get(ref)
+        if head and (parents := self.fleet.parents(head)):
+            self.change(ref, self.fleet.files(parents[0]))
+
+    def update_branch(self, number: int) -> None:
+        """Merge the cluster branch into a draft, as forges offer to."""
+        refs, (cluster, draft) = self.fleet.refs(), self.draft(number)
+        branch = refs.get(f"{HEADS}clusters/{cluster}")
+        if draft not in refs or branch is None or branch in self.fleet.ancestors(refs[draft]):
+            return
+        files = self.fleet.merged(refs[draft], branch)
+        if files is not None:
+            self.change(draft, files, refs[draft], branch)
+
+    def rebase(self, number: int) -> None:
+        """Put a draft anew on the cluster branch, and push by force."""
+        refs, (cluster, draft) = self.fleet.refs(), self.draft(number)
+        branch = refs.get(f"{HEADS}clusters/{cluster}")
+        if draft in refs and branch:
+            self._replay(draft, branch, self.fleet.beyond(refs[draft], branch))
+
+    def put_back(self, number: int) -> None:
+        """Take a package out of a draft: its folder and its status file are as the cluster branch has them."""
+        refs, (cluster, draft) = self.fleet.refs(), self.draft(number)
+        branch = refs.get(f"{HEADS}clusters/{cluster}")
+        if draft in refs and branch:
+            name = self.package_on(draft, number)
+            paths = (f"{name}/", f".reconciler/{name}.yaml")
+            files, theirs = self.fleet.files(refs[draft]), _inside(self.fleet.files(branch), *paths)
+            if _inside(files, *paths) != theirs:
+                self.change(draft, {**_outside(files, *paths), **theirs})
+
+    def force(self, number: int) -> None:
+        """Push an older head to a draft, by force."""
+        _, draft = self.draft(number)
+        if self._older.get(draft):
+            self.move(draft, self._older[draft][number % len(self._older[draft])])
+
+    def delete(self, number: int) -> None:
+        """Delete a draft."""
+        _, ref = self.draft(number)
+        if ref in self.fleet.refs():
+            self.move(ref, None)
+
+    def lose_branch(self, cluster: str) -> None:
+        """Rename a cluster branch away, or back."""
+        ref = f"{HEADS}clusters/{cluster}"
+        if cluster in self._gone:
+            self.move(ref, self._gone.pop(cluster))
+        elif (head := self.fleet.refs().get(ref)) and STATE + cluster in self.fleet.refs():
+            self._gone[cluster] = head
+            self.move(ref, None)
+
+    def lose_state(self, cluster: str) -> None:
+        """Delete what is remembered of a cluster."""
+        # a cluster that is gone and forgotten is a new one
+        if STATE + cluster in self.fleet.refs() and cluster not in self._gone:
+            self.fleet.point(STATE + cluster, None)
+            self._lost_state.add(cluster)
+
+    def by_command(self, words: str, number: int, whole: bool) -> None:
+        """Propose, approve, reject or drop as a reviewer would: a package, or all of a cluster."""
+        cluster, draft = self.draft(number)
+        place = Place(cluster, "" if whole else self.package_on(draft, number))
+        if not draft:
+            return
+        before = self.look().published_tokens
+        parts = self.daemon("desk").parts
+        verb: Any = words.partition(" ")[0]
+        act = Act(verb, ("Grace", "grace@example.com"), at_once=words.endswith("at once"))
+        with parts.remotes as remotes, suppress(UnknownPlaceError):
+            act_on(Review(parts.source, remotes, parts.tools), Asked((place,), removals=True), act)
+        after = self.look().published_tokens
+        self.undone = (self.undone | (before - after)) - after
+
+    # what daemons do, and what must hold then
+
+    def daemon(self, name: str) -> Daemon:
+        """Return a daemon, or whoever has a cache of their own, by name."""
+        if name not in self._daemons:
+            settings = {
+                "fleet": {"url": str(self.fleet.folder)},
+                "cache": str(self.folder / f"cache-{name}"),
+                "drafts": {"branch": self.template},
+                "git": {"revision_tags": "all"},
+            }
+            self._daemons[name] = Daemon(Settings.model_validate(settings), self.config)
+        return self._daemons[name]
+
+    def run(self, name: str, meddle: Callable[[], object] | None = None, dies: str = "") -> bool:
+        """Run a pass of one daemon and hold it to its promises; return whether it was silent.
+
+        `meddle` comes between what the pass has read and what it pushes.
+        """
+        start = before = self.look()
+
+        def interrupt() -> None:
+            nonlocal before
+            if meddle:
+                meddle()
+            before = self.look()
+
+        renders = self.daemon(name).run([interrupt], dies)
+        after = self.look()
+        self._check(start, before, after)
+        for ref in after.heads(f"{HEADS}drafts/", f"{HEADS}removals/"):
+            older = self._older.setdefault(ref, [])
+            if after.refs[ref] not in older:
+                older.append(after.refs[ref])
+        return renders == 0 and start.refs == after.refs
+
+    def settle(self, names: Sequence[str] = ("first", "second")) -> None:
+        """Run passes until one is silent; then so is the next one, whoever runs it and whatever is in its cache."""
+        for _ in range(4):
+            if self.run(names[0]):
+                break
+        else:
+            raise AssertionError(f"never silent: {self.daemon(names[0]).told}")
+        self.daemon(names[1]).restart()
+        assert self.run(names[1]), f"another daemon sees work: {self.daemon(names[1]).told}"
+        self._check_wishes()
+
+    def _check_wishes(self) -> None:
+        """What is said to be drafted or published is, and at the version that is wanted."""
+        look = self.look()
+        for cluster in CLUSTERS:
+            state = look.state(cluster)
+            for name, record in state.packages.items() if state and look.branch(cluster) else ():
+                kind = record.outcome.get("kind", "")
+                where = look.branch(cluster) if kind.startswith("published") else None
+                where = look.refs[HEADS + record.draft] if kind == "drafted" else where
+                if where is None:
+                    continue
+                files = self.fleet.files(where)
+                assert self.fleet.subtree(where, name) == record.wanted, f"{cluster}/{name} is not what is wanted"
+                if version := self._wished.get((cluster, name)):
+                    lock = self.text(files[f"{name}/Kptfile"]).partition("upstreamLock:")[2]
+                    assert f"/v{version}\n" in lock, f"{cluster}/{name} is not at v{version}"
+
+    def compare(self, folder: Path) -> None:
+        """An equal world elsewhere, which only knows what is in Git, comes to the same refs."""
+        twin = self.copy(folder)
+        try:
+            self.run("first")
+            twin.run("first")
+            assert self.fleet.refs() == twin.fleet.refs()
+        finally:
+            twin.close()
+            shutil.rmtree(folder)
+
+    def _check(self, start: Look, before: Look, after: Look) -> None:
+        lost = before.tokens - after.tokens - self.undone
+        assert not lost, f"lost: {sorted(lost)}"
+        _check_refs(before, after)
+        for cluster in CLUSTERS:
+            _check_cluster(cluster, start, before, after)
+            self._check_numbers(cluster, before, after)
+
+    def _check_numbers(self, cluster: str, before: Look, after: Look) -> None:
+        was, now = before.state(cluster), after.state(cluster)
+        if now is None:
+            return
+        recovered = cluster in self._lost_state and was is None
+        tagged = {name: _highest_tag(before, cluster, name) for name in PACKAGES}
+        for name, record in now.packages.items():
+            known = was.packages.get(name) if was else None
+            least = known.revision if known else tagged.get(name, 0)
+            assert record.revision >= least, f"{cluster}/{name} was at revision {least}, and is at {record.revision}"
+            if known:
+                assert record.workspace >= known.workspace
+                commits = {one.number: one.commit for one in known.revisions}
+                again = {one.number: one.commit for one in record.revisions if one.number in commits}
+                assert all(commits[number] == commit for number, commit in again.items())
+            declined = {*record.declined} - {*(known.declined if known else ())}
+            assert self._declining or not declined, f"nobody declined {cluster}/{name}"
+        if was:
+            assert not was.packages.keys() - now.packages.keys(), "what was known is forgotten"
+        if recovered:
+            self._lost_state.discard(cluster)
+
+
+def _highest_tag(look: Look, cluster: str, name: str) -> int:
+    start = f"{TAGS}{cluster}/{name}/v"
+    return max((int(ref.removeprefix(start)) for ref in look.refs if ref.startswith(start)), default=0)
+
+
+def _check_refs(before: Look, after: Look) -> None:
+    """A pass publishes nothing, moves no tag, and keeps its hands from refs that are not its own."""
+    for ref in {*before.refs, *after.refs}:
+        was, now = before.refs.get(ref), after.refs.get(ref)
+        if was == now:
+            continue
+        if ref.startswith(f"{HEADS}clusters/"):
+            assert was is None, f"{ref} was moved by a pass"
+            assert now
+            assert not after.repo.files(now), f"{ref} was made with something on it"
+        elif ref.startswith((TAGS, KEPT)):
+            assert was is None, f"{ref} was moved"
+        elif ref.startswith(f"{HEADS}proposed/"):
+            assert now is None, f"{ref} was moved by a pass"
+        else:
+            ours = (f"{HEADS}drafts/", f"{HEADS}removals/", f"{HEADS}reconciler/status", STATE)
+            assert ref.startswith(ours), f"{ref} is nobody's business"
+
+
+def _check_cluster(cluster: str, start: Look, before: Look, after: Look) -> None:
+    branch = before.branch(cluster) or after.branch(cluster)
+    state = after.state(cluster)
+    if branch is None or state is None:
+        return
+    published = after.repo.files(branch)
+    offered: dict[str, str] = {}
+    for ref, head in after.drafts(cluster).items():
+        was = before.refs.get(ref)
+        files = after.repo.files(head)
+        if was != head:
+            _check_foreign(ref, files, [published, before.repo.files(was), before.repo.files(start.refs.get(ref))])
+            assert before.branch(cluster) is not None or start.branch(cluster) is None, f"{ref} moved without a branch"
+        draft = state.drafts.get(ref.removeprefix(HEADS))
+        if draft is None or draft.removes or draft.head != head:
+            continue
+        base = after.repo.files(draft.base)
+        for name in () if draft.edited else PACKAGES:
+            if _inside(files, f"{name}/") not in (_inside(base, f"{name}/"), _inside(published, f"{name}/")):
+                assert offered.setdefault(name, ref) == ref, f"{cluster}/{name} is on {offered[name]} and {ref}"
+                assert f".reconciler/{name}.yaml" in files, f"{cluster}/{name} has no status file on {ref}"
+
+
+def _check_foreign(ref: str, files: Files, known: Sequence[Files]) -> None:
+    """What is in no package of ours is on a draft as it was there, or as the cluster branch has it."""
+    places = tuple(f"{name}/" for name in PACKAGES) + tuple(f".reconciler/{name}.yaml" for name in PACKAGES)
+    for path in {path for one in (files, *known) for path in one}:
+        if not path.startswith(places):
+            assert files.get(path) in [one.get(path) for one in known], f"{path} on {ref} is somebody else's"
+
+
+def _inside(files: Files, *places: str) -> dict[str, str]:
+    return {path: blob for path, blob in files.items() if path.startswith(places)}
+
+
+def _outside(files: Files, *places: str) -> dict[str, str]:
+    return {path: blob for path, blob in files.items() if not path.startswith(places)}
+
+
+# what people do to say no to something; whatever else they do, nothing counts as declined
+_DECLINING = {"delete", "put_back", "revert", "force", "rebase", "lose_branch"}
+
+# a person's edits: what becomes of files, "" for those that go
+_Edit = Callable[[ReviewWorld, Files, str], dict[str, str]]
+
+
+def _beside(world: ReviewWorld, files: Files, name: str) -> dict[str, str]:
+    token = world.token()
+    return {f"docs/{token}.md": world.blob(f"{token}\n")}
+
+
+def _shared(world: ReviewWorld, files: Files, name: str) -> dict[str, str]:
+    path = "docs/shared.md"
+    before = world.text(files[path]) if path in files else ""
+    return {path: world.blob(f"{before}{world.token()}\n")}
+
+
+def _own_file(world: ReviewWorld, files: Files, name: str) -> dict[str, str]:
+    token = world.token()
+    return {f"{name}/{token}.yaml": world.blob(config_map("own", mark=token))}
+
+
+def _own_note(world: ReviewWorld, files: Files, name: str) -> dict[str, str]:
+    token = world.token()
+    return {f"{name}/notes/{token}.md": world.blob(f"{token}\n")}
+
+
+def _replace(path: str, old: str, new: str) -> _Edit:
+    """Return the edit that puts a token next to the first place where `old` stands in a package's file."""
+
+    def edit(world: ReviewWorld, files: Files, name: str) -> dict[str, str]:
+        blob = files.get(f"{name}/{path}")
+        text = world.text(blob) if blob else ""
+        if old not in text:
+            return {}
+        return {f"{name}/{path}": world.blob(text.replace(old, new.format(world.token()), 1))}
+
+    return edit
+
+
+def _drop(path: str) -> _Edit:
+    return lambda world, files, name: {f"{name}/{path}": ""} if f"{name}/{path}" in files else {}
+
+
+_EDITS: dict[str, _Edit] = {
+    "beside": _beside,
+    "beside, shared": _shared,
+    "file": _own_file,
+    "note": _own_note,
+    "field": _replace("settings.yaml", "data:\n", 'data:\n  {0}: "{0}"\n'),
+    "last field": _replace("settings.yaml", "  tail: end\n", '  tail: end\n  {0}: "{0}"\n'),
+    "comment": _replace("deployment.yaml", "    spec:\n", "    # {0}\n    spec:\n"),
+    "replicas": _replace("deployment.yaml", "replicas: ", "replicas: 1"),
+    "drop extra": _drop("extra.yaml"),
+    "drop settings": _drop("settings.yaml"),
+    "drop status": lambda world, files, name: {f".reconciler/{name}.yaml": ""},
+}
+EDITS = tuple(_EDITS)
