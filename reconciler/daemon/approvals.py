@@ -132,7 +132,7 @@ class Approvals:
             if wish.due <= now and wish.draft.branch not in grown:
                 ready.append(wish)
             else:
-                later.append(max(wish.due, now))
+                later.append(wish.due)
         return self._publish(remote, ready, _Prepared(one.plan.destination, due=min(later, default=None)))
 
     def _wishes(self, remote: Remote, one: Written, policies: Mapping[str, Policy], now: int) -> Iterator[_Wish]:

@@ -514,7 +514,8 @@ def test_a_person_who_edits_the_draft_first_keeps_it(world: World) -> None:
 def test_a_host_that_guards_the_cluster_branch_is_told_of_and_not_asked_again(world: World) -> None:
     wants(world, "metrics", policy="always")
     world.sync()
-    refuse = 'case "$1" in refs/heads/clusters/berlin) echo guarded >&2; exit 1;; esac'
+    asked = world.folder / "asked"
+    refuse = f'case "$1" in refs/heads/clusters/berlin) echo x >> {asked}; echo guarded >&2; exit 1;; esac'
     write_hook(world.fleet, "update", refuse)
     passes = world.service()
 
@@ -522,9 +523,12 @@ def test_a_host_that_guards_the_cluster_branch_is_told_of_and_not_asked_again(wo
 
     (finding,) = [one for one in passes.told.findings if one.code == "ApprovalRefused"]
     assert "guarded" in finding.message
-    assert (published(world), passes.told.clean) == ("", True)
+    assert (published(world), passes.told.clean, asked.read_text()) == ("", True, "x\n")
+    assert ran(passes) == "skipped"
+    world.release("gateway", "v3", package("gateway", image="3.0"))
+    assert ran(passes) == "looked"
+    assert ("ApprovalRefused" in {one.code for one in passes.told.findings}, asked.read_text()) == (True, "x\n")
     (world.fleet / "hooks" / "update").unlink()
-    assert (ran(passes), published(world)) == ("skipped", "")
     world.commit("clusters/berlin", {"README.md": "ours\n"})
     passes.run()
     assert published(world) == "1.0"
