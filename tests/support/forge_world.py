@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,7 +36,10 @@ class ForgeWorld(World):
 
 @contextmanager
 def github_world(
-    folder: Path, clusters: tuple[str, ...] = ("berlin", "lisbon"), **forge: object
+    folder: Path,
+    clusters: tuple[str, ...] = ("berlin", "lisbon"),
+    settings: Mapping[str, object] | None = None,
+    **forge: object,
 ) -> Iterator[ForgeWorld]:
     """Make a world with package `web` on each cluster, its fleet at a GitHub that runs until the block is left."""
     fake = FakeForge(folder, lambda: world.now)
@@ -45,7 +48,7 @@ def github_world(
         token = folder / "token"
         token.write_text(fake.token)
         host = {"url": str(folder), "kind": "github", "api": url, "token_file": str(token)}
-        world = ForgeWorld(folder, forge={"hosts": [host], **forge})
+        world = ForgeWorld(folder, forge={"hosts": [host], **forge}, **(settings or {}))
         world.config.mkdir(parents=True)
         make_bare(world.catalog)
         world.fleet, world.forge, world.on_forge = on_forge.bare, fake, on_forge
