@@ -63,9 +63,14 @@ class Ground:
         return head is not None and head in (self.heads.proposed.get(branch), self.heads.held.get(branch))
 
     def is_stuck(self, branch: str) -> bool:
-        """Return whether bringing a draft branch up to date would undo what people did there beside our packages."""
-        known = self.state.drafts.get(branch)
-        return known is not None and known.edited and self.heads.branch is not None and self._collides(branch, known)
+        """Return whether bringing a draft branch up to date would undo what people did there beside our packages.
+
+        Nothing holds up where all of it is on the cluster branch already, so that the draft ends.
+        """
+        known, published = self.state.drafts.get(branch), self.heads.branch
+        if known is None or not known.edited or published is None or not self._collides(branch, known):
+            return False
+        return self.objects.offers_more(self.heads.drafts[branch], known.base, published)
 
     def at(self, commit: CommitId | None, package: str) -> Standing:
         """Return a package's tree and status blob at a commit."""

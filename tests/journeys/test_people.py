@@ -110,6 +110,22 @@ def test_other_packages_are_appended_to_a_draft_that_people_work_on(world: World
     assert world.sync().is_silent
 
 
+def test_an_update_does_not_wait_for_a_draft_that_was_merged_whole(world: World) -> None:
+    release(world)
+    world.sync()
+    world.commit("drafts/berlin", {"docs/checked.md": "by me\n"})
+    world.settle()
+    world.merge("berlin", "squash")
+    world.commit("clusters/berlin", {"docs/merged.md": "by you\n"})
+    release(world, "v3", "3.0")
+
+    after = world.sync()
+
+    assert after.outcomes["berlin/metrics"] == "draft"
+    assert "metrics:3.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
+    assert world.sync().is_silent
+
+
 def test_an_edit_that_is_undone_on_the_draft_is_gone(world: World) -> None:
     release(world)
     world.sync()
