@@ -171,7 +171,6 @@ class ReviewWorld:
         self._daemons: dict[str, Daemon] = {}
         self._older: dict[str, list[str]] = {}
         self._gone: dict[str, str] = {}
-        self._lost_state: set[str] = set()
         self._wished: dict[tuple[str, str], int] = {}
         self._declining = False
 
@@ -441,7 +440,6 @@ class ReviewWorld:
         # a cluster that is gone and forgotten is a new one
         if STATE + cluster in self.fleet.refs() and cluster not in self._gone:
             self.fleet.point(STATE + cluster, None)
-            self._lost_state.add(cluster)
 
     def by_command(self, words: str, number: int, whole: bool) -> None:
         """Propose, approve, reject or drop as a reviewer would: a package, or all of a cluster."""
@@ -545,11 +543,11 @@ class ReviewWorld:
         was, now = before.state(cluster), after.state(cluster)
         if now is None:
             return
-        recovered = cluster in self._lost_state and was is None
         tagged = {name: _highest_tag(before, cluster, name) for name in PACKAGES}
         for name, record in now.packages.items():
             known = was.packages.get(name) if was else None
-            least = known.revision if known else tagged.get(name, 0)
+            # of a state that was lost, tags tell the numbers of what is wanted then
+            least = known.revision if known else tagged[name] if was is None else 0
             assert record.revision >= least, f"{cluster}/{name} was at revision {least}, and is at {record.revision}"
             if known:
                 assert record.workspace >= known.workspace
@@ -560,8 +558,6 @@ class ReviewWorld:
             assert self._declining or not declined, f"nobody declined {cluster}/{name}"
         if was:
             assert not was.packages.keys() - now.packages.keys(), "what was known is forgotten"
-        if recovered:
-            self._lost_state.discard(cluster)
 
 
 def _highest_tag(look: Look, cluster: str, name: str) -> int:
