@@ -35,7 +35,7 @@ from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.options import GitOptions
 from reconciler.gitio.packages import UpstreamPackages
 from reconciler.gitio.source import FolderSource, RepositorySource, Source, open_source, resolve_repository
-from reconciler.gitio.url import check_allowed, parse_url, place_of
+from reconciler.gitio.url import GitUrl, check_allowed, parse_url, place_of
 from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
@@ -297,6 +297,9 @@ class _Forges:
     def kind(self, url: str) -> str | None:
         return self._hosts.kind(*place_of(parse_url(url))) if self._hosts else None
 
+    def page(self, url: GitUrl, commit: str) -> str:
+        return self._hosts.page(*place_of(url), commit) if self._hosts else ""
+
     def close(self) -> None:
         if self._hosts:
             self._hosts.close()
@@ -367,7 +370,14 @@ class _Builder:
     def _requests(self) -> Requests:
         one, forges = self._settings.forge, Forges(self.forges.of, self.forges.kind)
         options = RequestOptions(one.draft, one.labels, one.max_open, one.check, one.merge or None)
-        return Requests(RequestBoard(forges, self._rests()), options, self._rests())
+        return Requests(RequestBoard(forges, self._rests()), options, self._rests(), self._page)
+
+    def _page(self, repo: str, commit: str) -> str:
+        try:
+            url = self._source.url if not repo and isinstance(self._source, RepositorySource) else parse_url(repo)
+        except GitError:
+            return ""
+        return self.forges.page(url, commit)
 
     def _rests(self) -> Backoff:
         return Backoff(_FIRST_REST_SECONDS, self._settings.max_backoff_seconds, time.monotonic)

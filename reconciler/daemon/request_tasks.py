@@ -13,7 +13,7 @@ from reconciler.krm.digest import digest
 from reconciler.planning.destination import Destination
 from reconciler.planning.open_drafts import OpenDraft, blocked_by
 from reconciler.planning.state import DestinationState, OpenRequest
-from reconciler.reporting.pull_request import RequestWords, request_words
+from reconciler.reporting.pull_request import Page, RequestWords, request_words
 from reconciler.snapshot.objects import CommitId
 
 # requests that are put into words in one pass while they wait to be opened
@@ -61,7 +61,7 @@ def request_tasks(destination: Destination, remotes: Remotes, state_ref: str) ->
 
 
 def worded(
-    tasks: Iterable[RequestTask], reader: DraftReader, needs_words: Callable[[RequestTask], bool]
+    tasks: Iterable[RequestTask], reader: DraftReader, needs_words: Callable[[RequestTask], bool], page: Page
 ) -> Iterator[RequestTask]:
     """Yield the tasks, those that have something to say in words: the ones that wait longest first."""
     room = _MOST_WAITING
@@ -76,14 +76,14 @@ def worded(
             bench = reader.look(task.destination)
             benches[task.destination] = {one.branch: one for one in bench.drafts}
         draft = benches[task.destination].get(task.branch)
-        yield replace(task, words=_words(draft, reader)) if draft else task
+        yield replace(task, words=_words(draft, reader, page)) if draft else task
 
 
-def _words(draft: OpenDraft, reader: DraftReader) -> RequestWords:
+def _words(draft: OpenDraft, reader: DraftReader, page: Page) -> RequestWords:
     sheet = reader.sheet(draft, whole=True)
     known = {(one.reason, one.message) for one in draft.refusals()}
     blocked = (reason for one in draft.packages for reason in one.blocked)
-    return request_words(sheet, [one for one in blocked if (one.reason, one.message) not in known])
+    return request_words(sheet, [one for one in blocked if (one.reason, one.message) not in known], page)
 
 
 def _blocked(state: DestinationState, branch: str) -> list[list[str]]:

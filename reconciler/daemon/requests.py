@@ -30,7 +30,7 @@ from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding
 from reconciler.planning.destination import Destination
 from reconciler.planning.state import DestinationState, OpenRequest
-from reconciler.reporting.pull_request import RequestWords, body_with, is_ours
+from reconciler.reporting.pull_request import Page, RequestWords, body_with, is_ours
 from reconciler.snapshot.objects import CommitId
 
 # repositories that are written to at once
@@ -80,12 +80,16 @@ class _Round:
 
 
 class Requests:
-    """Keeps one pull request for each draft branch; what a forge refused rests, each on its own."""
+    """Keeps one pull request for each draft branch; what a forge refused rests, each on its own.
 
-    def __init__(self, board: RequestBoard, options: RequestOptions, backoff: Backoff) -> None:
+    `page` gives the address of a commit's page by the address of its repository, "" being the config's.
+    """
+
+    def __init__(self, board: RequestBoard, options: RequestOptions, backoff: Backoff, page: Page) -> None:
         self.board = board
         self.options = options
         self._backoff = backoff
+        self._page = page
         self._refused: dict[str, str] = {}
 
     def bring(self, destinations: Iterable[Destination], remotes: Remotes, names: RefNames, retry: int) -> Requested:
@@ -97,7 +101,7 @@ class Requests:
         if not near:
             return Requested()
         open_drafts = [task for one in near for task in request_tasks(one, remotes, names.state)]
-        tasks = list(worded(open_drafts, DraftReader(remotes, names), self._needs_words))
+        tasks = list(worded(open_drafts, DraftReader(remotes, names), self._needs_words, self._page))
         # drafts that are the first of their repository: nobody has looked there yet
         self.board.look({one.destination.url for one in tasks} - self.board.seen)
         rounds = self._act(near, tasks, remotes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from reconciler.forge.http import Authorize, Client
 from reconciler.forge.port import Forge
 
 Kind = Literal["github", "gitlab", "gitea", "gitlab-push-options", "agit"]
-_PARTS_OF_A_NAME = 2
+_PLAIN = re.compile(r"[A-Za-z0-9._/-]+")
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,14 @@ class Hosts:
             if key not in self._built:
                 self._built[key] = self._build(host, path)
             return self._built[key]
+
+    def page(self, host: str, path: str, commit: str) -> str:
+        """Return the address of a commit's page; "" for repositories that are on no forge, or on this machine."""
+        kind = self.kind(host, path) if host else None
+        # it stands in Markdown, where other characters could end it
+        if kind is None or not _PLAIN.fullmatch(path):
+            return ""
+        return f"https://{host}/{path}/{'-/' if kind.startswith('gitlab') else ''}commit/{commit}"
 
     def close(self) -> None:
         """Let go of all connections, until somebody asks again."""

@@ -7,7 +7,7 @@ as long as it says what we would say, nothing is written, whatever people made o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from reconciler.krm.digest import digest
@@ -24,7 +24,7 @@ from reconciler.reporting.open_drafts import (
     package_title,
     reproduce_lines,
 )
-from reconciler.reporting.package_status import owner_of, task_words, text
+from reconciler.reporting.package_status import inputs, owner_of, task_words, text, upstream
 from reconciler.reporting.review import sameness
 from reconciler.reporting.values import count, one_line, shorten
 
@@ -38,6 +38,9 @@ _WIDTH = 400
 _NAMED = 5
 _DIGITS = 12
 _END = "<!-- reconciler:end -->"
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+# the address of a commit's page, by the address of its repository
+Page = Callable[[str, str], str]
 _BLOCK = re.compile(r"<!-- reconciler:begin ([0-9a-f]{12}) -->.*?" + re.escape(_END), re.DOTALL)
 
 
@@ -75,13 +78,16 @@ class RequestWords:
         return f"<!-- reconciler:begin {self.essence} -->\n{words}\n{_END}"
 
 
-def request_words(sheet: Sheet, more_faults: Iterable[Reason] = ()) -> RequestWords:
-    """Return what is said of a draft, of which all contents are shown; `more_faults` are known of it besides."""
+def request_words(sheet: Sheet, more_faults: Iterable[Reason], page: Page) -> RequestWords:
+    """Return what is said of a draft, of which all contents are shown; `more_faults` are known of it besides.
+
+    `page` gives the address of a commit's page, "" where it has none; the config's repository is called "".
+    """
     title, change = _title(sheet), _change_digest(sheet)
     faults = (*sheet.draft.refusals(), *more_faults)
     obstacles = [*_obstacles(sheet), *(f"{one.reason}: {one.message}" for one in more_faults)]
     listed = "\n".join(["**In the way**", "", *(_item(line) for line in obstacles)]) if obstacles else ""
-    parts = tuple(filter(None, (listed, *_packages(sheet), _closing(sheet))))
+    parts = tuple(filter(None, (listed, *_packages(sheet, page), _closing(sheet))))
     causes = [one.causes for one in sheet.contents]
     return RequestWords(title, change, faults, parts, _short(digest([title, change, obstacles, causes])))
 
@@ -126,10 +132,10 @@ def _obstacles(sheet: Sheet) -> Iterator[str]:
     yield from draft_lines(sheet)
 
 
-def _packages(sheet: Sheet) -> Iterator[str]:
+def _packages(sheet: Sheet, page: Page) -> Iterator[str]:
     shown, length = 0, 0
     for one in sheet.contents[:_DETAILED]:
-        part = _package(sheet, one)
+        part = _package(sheet, one, page)
         length += len(part)
         if length > _LONGEST:
             break
@@ -139,10 +145,21 @@ def _packages(sheet: Sheet) -> Iterator[str]:
         yield f"And {count(left, 'more package')}; `reconciler show` lists them all."
 
 
-def _package(sheet: Sheet, one: PackageSheet) -> str:
+def _package(sheet: Sheet, one: PackageSheet, page: Page) -> str:
     told = [*one.changes.summary_lines(_LINES), *one.changes.file_lines(_LINES), *(f"why: {why}" for why in one.causes)]
     told += [f"reproduce: {line}" for line in reproduce_lines(sheet, one)]
-    return "\n".join([f"### {code(one_line(package_title(one.package)))}", "", *map(_item, told)])
+    title = f"### {code(one_line(package_title(one.package)))}"
+    return "\n".join([title, "", *map(_item, told), *_links(one, page)])
+
+
+def _links(one: PackageSheet, page: Page) -> Iterator[str]:
+    source = upstream(one.package.status, "to")
+    asked = (("", text(inputs(one.package.status), "config")), (text(source, "repo"), text(source, "commit")))
+    commits = [(name, repo, commit) for name, (repo, commit) in zip(("config", "upstream"), asked, strict=True)]
+    # a status file is open to everybody's edits, and must not put an address of theirs into our words
+    pages = [(name, page(repo, commit)) for name, repo, commit in commits if _COMMIT.fullmatch(commit)]
+    if links := [f"[{name}]({url})" for name, url in pages if url]:
+        yield f"- {', '.join(links)}"
 
 
 def _item(line: str) -> str:

@@ -1,0 +1,78 @@
+"""Which driver a repository gets, by its address."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.forge.gitea import Gitea
+from reconciler.forge.github import GitHub
+from reconciler.forge.gitlab import GitLab
+from reconciler.forge.hosts import Host, Hosts
+
+HOSTS = (
+    Host("github", "github.com", "acme", token_file="token"),
+    Host("github", "git.example.com", token_file="token"),
+    Host("gitlab", "gitlab.com", token_file="token"),
+    Host("gitea", "codeberg.org", token_file="token"),
+    Host("agit", "codeberg.org", "by-push"),
+    Host("gitlab-push-options", "gitlab.com", "by-push"),
+    Host("gitea", "", "srv/git", api="http://127.0.0.1:3000/api/v1", token_file="token"),
+)
+
+
+def make_hosts() -> Hosts:
+    return Hosts(HOSTS, 0, 0, lambda: 0.0)
+
+
+@pytest.mark.parametrize(
+    ("host", "path", "kind", "driver"),
+    [
+        ("github.com", "acme/fleet", "github", GitHub),
+        ("github.com", "acmeltd/fleet", None, None),
+        ("github.com", "acme", "github", None),
+        ("github.com", "acme/fleet/wiki", "github", None),
+        ("git.example.com", "any/fleet", "github", GitHub),
+        ("gitlab.com", "group/sub/fleet", "gitlab", GitLab),
+        ("gitlab.com", "by-push/fleet", "gitlab-push-options", None),
+        ("codeberg.org", "acme/fleet", "gitea", Gitea),
+        ("codeberg.org", "by-push/fleet", "agit", None),
+        ("", "srv/git/acme/fleet", "gitea", Gitea),
+        ("", "srv/gitter/acme/fleet", None, None),
+        ("elsewhere.org", "acme/fleet", None, None),
+    ],
+)
+def test_the_longest_place_decides(host: str, path: str, kind: str | None, driver: type | None) -> None:
+    hosts = make_hosts()
+    found = hosts.forge(host, path)
+    assert hosts.kind(host, path) == kind
+    assert (None if found is None else type(found)) is driver
+    assert hosts.forge(host, path) is found, "a driver remembers, and is built once"
+
+
+@pytest.mark.parametrize(
+    ("host", "root"),
+    [
+        (Host("github", "github.com"), "https://api.github.com"),
+        (Host("github", "git.example.com"), "https://git.example.com/api/v3"),
+        (Host("gitlab", "gitlab.com"), "https://gitlab.com/api/v4"),
+        (Host("gitea", "codeberg.org"), "https://codeberg.org/api/v1"),
+        (Host("gitea", "codeberg.org", api="https://api.codeberg.org"), "https://api.codeberg.org"),
+    ],
+)
+def test_where_the_api_usually_is(host: Host, root: str) -> None:
+    assert host.root == root
+
+
+@pytest.mark.parametrize(
+    ("host", "path", "page"),
+    [
+        ("github.com", "acme/fleet", "https://github.com/acme/fleet/commit/1234"),
+        ("gitlab.com", "a/b/c", "https://gitlab.com/a/b/c/-/commit/1234"),
+        ("codeberg.org", "acme/fleet", "https://codeberg.org/acme/fleet/commit/1234"),
+        ("", "srv/git/acme/fleet", ""),
+        ("elsewhere.org", "acme/fleet", ""),
+        ("gitlab.com", "a/b) [free](https://evil.example", ""),
+    ],
+)
+def test_the_page_of_a_commit(host: str, path: str, page: str) -> None:
+    assert make_hosts().page(host, path, "1234") == page
