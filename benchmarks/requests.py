@@ -1,0 +1,185 @@
+"""What pull requests cost a pass: 500 drafts at once, opened within a budget, then a pass without change.
+
+    python benchmarks/requests.py                      500 clusters in 20 regions, 200 new requests an hour
+    python benchmarks/requests.py --clusters 50 --json
+
+The forge is a value in memory that answers at once, so that what is measured is ours; a real one takes a few tenths of
+a second for each call, and the calls are counted. Each pass is one of a long-lived service, and "restarted" is one of a
+new service over the same world. The clock is moved by hand.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import click
+
+PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+
+from structlog.testing import capture_logs  # noqa: E402
+
+from benchmarks.fleet_world import Sizes, build_world, change_a_region  # noqa: E402
+from reconciler.daemon.backoff import Backoff  # noqa: E402
+from reconciler.daemon.passes import Passes  # noqa: E402
+from reconciler.daemon.request_board import Forges, RequestBoard  # noqa: E402
+from reconciler.daemon.requests import RequestOptions, Requests  # noqa: E402
+from reconciler.forge.budget import Budget  # noqa: E402
+from reconciler.forge.request import MergeMethod, NewRequest, PullRequest, Verdict  # noqa: E402
+from reconciler.gitio.mirror import Mirror  # noqa: E402
+from reconciler.settings import Settings  # noqa: E402
+from reconciler.snapshot.objects import CommitId  # noqa: E402
+from reconciler.wiring import build_parts, build_push  # noqa: E402
+
+HOUR = 3_600
+
+
+@dataclass
+class Clock:
+    """Seconds since 1970, moved by hand."""
+
+    now: float = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class MemoryForge:
+    """A forge as a value; the heads of its requests are the branches of a bare repository."""
+
+    def __init__(self, bare: Path, budget: Budget) -> None:
+        self._mirror = Mirror.open(bare.parent / "forge", str(bare))
+        self._open: dict[int, PullRequest] = {}
+        self.budget = budget
+        self.calls: Counter[str] = Counter()
+
+    def open_requests(self) -> Sequence[PullRequest]:
+        self.calls["list"] += 1
+        self._mirror.fetch("destination")
+        refs = self._mirror.refs()
+        known = {number: replace(one, commit=refs[f"refs/heads/{one.head}"]) for number, one in self._open.items()}
+        return [one for _, one in sorted(known.items())]
+
+    def request(self, number: int) -> PullRequest:
+        self.calls["read"] += 1
+        return self._open[number]
+
+    def find(self, head: str, base: str) -> PullRequest | None:
+        self.calls["find"] += 1
+        return next((one for one in self._open.values() if (one.head, one.base) == (head, base)), None)
+
+    def create(self, new: NewRequest) -> PullRequest:
+        self.budget.take_new()
+        self.calls["create"] += 1
+        number = len(self._open) + 1
+        self._open[number] = PullRequest(
+            number, f"https://forge/{number}", new.title, new.body, new.head, new.base, CommitId(""), draft=new.draft
+        )
+        return self._open[number]
+
+    def update(self, request: PullRequest, title: str, body: str) -> None:
+        self.calls["update"] += 1
+        self._open[request.number] = replace(request, title=title, body=body)
+
+    def set_draft(self, request: PullRequest, draft: bool) -> None:
+        self.calls["draft"] += 1
+        self._open[request.number] = replace(request, draft=draft)
+
+    def close(self, request: PullRequest) -> None:
+        self.calls["close"] += 1
+        del self._open[request.number]
+
+    def report(self, commit: CommitId, verdict: Verdict) -> None:
+        self.calls["check"] += 1
+
+    def merge(self, request: PullRequest, method: MergeMethod, message: str) -> None:
+        raise NotImplementedError("nothing is merged here")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One pass: seconds of the clock and of CPU, git's processes included; calls; and how many requests are open."""
+
+    name: str
+    seconds: float
+    cpu_seconds: float
+    renders: int
+    calls: dict[str, int]
+    open: int
+
+
+@click.command()
+@click.option("--clusters", default=500, show_default=True)
+@click.option("--regions", default=20, show_default=True)
+@click.option("--new-per-hour", default=200, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Figures as data.")
+def main(clusters: int, regions: int, new_per_hour: int, as_json: bool) -> None:
+    """Build a fleet on a forge and measure its passes."""
+    with tempfile.TemporaryDirectory(prefix="requests-") as temporary:
+        folder = Path(temporary) / "world"
+        build_world(folder, Sizes(clusters, regions, 10, 1))
+        measures = list(_measures(folder, new_per_hour))
+    click.echo(json.dumps([asdict(one) for one in measures], indent=2) if as_json else _table(measures))
+
+
+def _measures(folder: Path, new_per_hour: int) -> Iterator[Measure]:
+    os.chdir(folder)
+    clock = Clock()
+    forge = MemoryForge(folder / "fleet-0.git", Budget(0, new_per_hour, clock))
+    passes = _service(forge, clock)
+    yield _measure("first", passes, forge)
+    while forge.calls["create"]:
+        clock.now += HOUR
+        yield _measure("an hour later", passes, forge)
+    yield _measure("no change", passes, forge)
+    change_a_region(folder)
+    yield _measure("one region changed", passes, forge)
+    yield _measure("restarted", _service(forge, clock), forge)
+
+
+def _service(forge: MemoryForge, clock: Clock) -> Passes:
+    settings = Settings.model_validate(
+        {"config": {"url": "config"}, "fleet": {"url": "./fleet-0.git"}, "cache": str(Path("cache").absolute())}
+    )
+    parts = build_parts(settings, "config", clock=clock)
+
+    def forge_of(url: str) -> MemoryForge | None:
+        return forge if "fleet" in url else None
+
+    board = RequestBoard(Forges(forge_of, lambda url: "memory" if forge_of(url) else None), Backoff(5, 900, clock))
+    requests = Requests(board, RequestOptions(), Backoff(5, 900, clock), lambda repo, commit: "")
+    return Passes(parts.source, parts.remotes, replace(parts.tools, requests=requests), build_push(settings))
+
+
+def _measure(name: str, passes: Passes, forge: MemoryForge) -> Measure:
+    forge.calls.clear()
+    before, began = os.times(), time.perf_counter()
+    with capture_logs():
+        passes.run()
+    seconds, after = time.perf_counter() - began, os.times()
+    cpu = sum(after[:4]) - sum(before[:4])
+    renders = passes.told.counts.get("renders", 0) if not passes.told.skipped else 0
+    return Measure(name, round(seconds, 2), round(cpu, 2), renders, dict(forge.calls), len(forge._open))
+
+
+def _table(measures: Sequence[Measure]) -> str:
+    lines = [
+        "| pass | seconds | CPU seconds | renders | calls to the forge | requests open |",
+        "|---|---:|---:|---:|---|---:|",
+    ]
+    for one in measures:
+        calls = ", ".join(f"{count} {name}" for name, count in sorted(one.calls.items()))
+        lines.append(f"| {one.name} | {one.seconds} | {one.cpu_seconds} | {one.renders} | {calls} | {one.open} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
