@@ -106,7 +106,7 @@ def _chain(
 
 def _merge_of(remote: Remote, destination: Destination, head: CommitId, sync: Sync, seconds: int) -> NewCommit:
     """Return a pure merge: a tree that "Rebase and merge" comes to as well (git.md finding 5)."""
-    moved = remote.moves(sync.since, sync.commit)
+    moved = remote.moves(sync.since, sync.commit, head)
     changes = tuple(Graft(path, entry.id, entry.mode) if entry else Drop(path) for path, entry in moved)
     seconds = max(seconds, remote.commit(sync.commit).seconds)
     return NewCommit((head, sync.commit), changes, sync_message(destination), seconds)

@@ -163,9 +163,9 @@ class Remote:
         trees = [self.commit(one).tree for one in (head, base, branch)]
         return collide(self._reader, trees[0], trees[1], trees[2], outside)
 
-    def moves(self, since: CommitId, commit: CommitId) -> Iterator[Move]:
-        """Yield the paths that differ between two commits with what stands there in the second."""
-        return moves(self._reader, self.commit(since).tree, self.commit(commit).tree)
+    def moves(self, since: CommitId, commit: CommitId, head: CommitId) -> Iterator[Move]:
+        """Yield the paths that differ between two commits with what stands there in the second, to be put on `head`."""
+        return moves(self._reader, *(self.commit(one).tree for one in (since, commit, head)))
 
     def offered(self, head: CommitId, base: CommitId, branch: CommitId) -> tuple[Offered, ...]:
         """Return each file that `head` has changed since `base` and that `branch` does not have so."""

@@ -26,17 +26,34 @@ class Trees(Protocol):
 Move = tuple[str, TreeEntry | None]
 
 
-def moves(trees: Trees, old: TreeId, new: TreeId, folder: str = "") -> Iterator[Move]:
-    """Yield each path that differs with what stands there in `new`, None where it is gone; new folders are one path."""
-    before, after = ({entry.name: entry for entry in trees.tree(tree)} for tree in (old, new))
+def moves(
+    trees: Trees, old: TreeId | None, new: TreeId | None, head: TreeId | None = None, folder: str = ""
+) -> Iterator[Move]:
+    """Yield each path that differs with what stands there in `new`, None where it is gone.
+
+    A folder that came or went is one path, unless `head` has its own version of it: then its files are.
+    """
+    before, after, mine = (_entries(trees, tree) for tree in (old, new, head))
     for name in sorted({*before, *after}):
-        one, other = before.get(name), after.get(name)
+        one, other, here = before.get(name), after.get(name), mine.get(name)
         if one == other:
             continue
-        if one and other and one.is_tree and other.is_tree:
-            yield from moves(trees, TreeId(one.id), TreeId(other.id), f"{folder}{name}/")
+        if _goes_inside(one, other, here):
+            was, will, own = (TreeId(entry.id) if entry and entry.is_tree else None for entry in (one, other, here))
+            yield from moves(trees, was, will, own, f"{folder}{name}/")
         else:
             yield f"{folder}{name}", other
+
+
+def _entries(trees: Trees, tree: TreeId | None) -> dict[str, TreeEntry]:
+    return {entry.name: entry for entry in trees.tree(tree)} if tree else {}
+
+
+def _goes_inside(one: TreeEntry | None, other: TreeEntry | None, here: TreeEntry | None) -> bool:
+    if any(entry and not entry.is_tree for entry in (one, other)):
+        return False
+    has_its_own = here is not None and here.is_tree and here not in (one, other)
+    return bool(one and other) or has_its_own
 
 
 def collide(trees: Trees, head: TreeId, base: TreeId, branch: TreeId, outside: Collection[str]) -> bool:
@@ -44,7 +61,7 @@ def collide(trees: Trees, head: TreeId, base: TreeId, branch: TreeId, outside: C
 
     Paths in `outside`, and what lies below them, do not count. What no tree of ours may hold cannot be taken in at all.
     """
-    for path, entry in moves(trees, base, branch):
+    for path, entry in moves(trees, base, branch, head):
         if not is_path(path):
             return True
         if any(path == one or path.startswith(f"{one}/") for one in outside):

@@ -65,6 +65,24 @@ def test_what_moved(new: Folder, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("head", "new", "expected"),
+    [
+        pytest.param(BASE, {**BASE, "b": {"x": "1", "z": "1"}}, ["b"], id="that-it-does-not-have"),
+        pytest.param({**BASE, "b": {"y": "1"}}, {**BASE, "b": {"x": "1"}}, ["b/x"], id="of-which-it-has-its-own"),
+        pytest.param({**BASE, "b": {"x": "1"}}, {**BASE, "b": {"x": "1"}}, ["b"], id="that-it-has"),
+        pytest.param({**BASE, "a": {**BASE["a"], "z": "1"}}, {"r": "1"}, ["a/x", "a/y"], id="gone-but-for-its-own"),
+        pytest.param({**BASE, "b": "1"}, {**BASE, "b": {"x": "1"}}, ["b"], id="that-its-file-is-in-the-way-of"),
+    ],
+)
+def test_a_folder_moves_file_by_file_beside_what_the_head_has_there(
+    head: Folder, new: Folder, expected: list[str]
+) -> None:
+    table = Table()
+
+    assert [path for path, _ in moves(table, *map(table.put, (BASE, new, head)))] == expected
+
+
+@pytest.mark.parametrize(
     ("head", "branch", "expected"),
     [
         pytest.param({**BASE, "r": "2"}, {**BASE, "s": "1"}, False, id="different-paths"),
@@ -72,7 +90,9 @@ def test_what_moved(new: Folder, expected: list[str]) -> None:
         pytest.param({**BASE, "r": "2"}, {**BASE, "r": "2"}, False, id="the-same-change"),
         pytest.param({**BASE, "r": "2"}, {"a": BASE["a"]}, True, id="changed-and-gone"),
         pytest.param({**BASE, "a": {"x": "2", "y": "1"}}, {**BASE, "a": {"x": "3", "y": "1"}}, False, id="in-ours"),
-        pytest.param({**BASE, "b": {"x": "1"}}, {**BASE, "b": {"y": "1"}}, True, id="two-new-folders"),
+        pytest.param({**BASE, "b": {"x": "1"}}, {**BASE, "b": {"y": "1"}}, False, id="two-new-folders"),
+        pytest.param({**BASE, "b": {"x": "1"}}, {**BASE, "b": {"x": "2"}}, True, id="two-new-files"),
+        pytest.param({**BASE, "b": {"x": "1"}}, {**BASE, "b": "1"}, True, id="a-file-in-a-new-folders-way"),
         pytest.param(BASE, {**BASE, "m": "submodule"}, False, id="a-submodule"),
         pytest.param(BASE, {**BASE, ".git": "1"}, True, id="a-name-that-nobody-may-write"),
         pytest.param(BASE, {**BASE, "a": {**BASE["a"], "..": "1"}}, True, id="such-a-name-in-ours"),

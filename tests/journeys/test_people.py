@@ -110,6 +110,23 @@ def test_other_packages_are_appended_to_a_draft_that_people_work_on(world: World
     assert world.sync().is_silent
 
 
+def test_on_a_new_cluster_an_update_does_not_wait_for_an_edited_draft_of_others(tmp_path: Path) -> None:
+    world = small_world(tmp_path)
+    world.sync()
+    world.commit("drafts/berlin", {"gateway/notes.md": "checked\n"})
+    world.settle()
+    world.pick("berlin", "metrics")
+    world.settle()
+    release(world)
+
+    after = world.sync()
+
+    assert (after.outcomes["berlin/metrics"], after.codes) == ("draft", set())
+    assert world.text("drafts/berlin", "gateway/notes.md") == "checked\n"
+    assert set(world.paths(world.fleet, "drafts/berlin", ".reconciler")) == {"gateway.yaml", "metrics.yaml"}
+    assert world.sync().is_silent
+
+
 def test_an_update_does_not_wait_for_a_draft_that_was_merged_whole(world: World) -> None:
     release(world)
     world.sync()
