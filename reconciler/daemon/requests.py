@@ -69,6 +69,12 @@ class _Result:
     trouble: str = ""
     waits: bool = False
 
+    def wait(self) -> None:
+        """Leave it for another pass; what the draft changes is known from now on, for those that change the same."""
+        self.waits = not self.known.number
+        if self.waits and self.task.words:
+            self.known = replace(self.known, read=self.task.read, change=self.task.change)
+
 
 @dataclass
 class _Round:
@@ -182,14 +188,14 @@ class Requests:
             result = _Result(task, task.known)
             told.results.append(result)
             if told.error or told.until:
-                result.waits = not task.known.number
+                result.wait()
                 continue
             try:
                 self._settle(url, forge, result, _others(task, twins))
             except (ForgeRefusedError, ForgeMissingError) as error:
                 self._take_note(result, error.message)
             except ForgeError as error:
-                result.waits = not result.known.number
+                result.wait()
                 _stop(told, error)
         if told.error:
             self.board.failed(url, told.error)
@@ -245,7 +251,7 @@ class Requests:
         assert words is not None
         most = self.options.most_open
         if most and sum(is_ours(one.body) for one in self.board.open(url).values()) >= most:
-            result.waits = True
+            result.wait()
             return None
         try:
             request = forge.create(self._new(task, words, others))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support.forge_world import github_world
+from tests.support.git_env import write_hook
 
 HOUR = 3_600
 
@@ -12,7 +13,10 @@ HOUR = 3_600
 def test_requests_come_within_the_budget_the_oldest_first_and_no_restart_doubles_them(tmp_path: Path) -> None:
     clusters = tuple(f"c{number:03}" for number in range(60))
     with github_world(tmp_path, clusters, new_per_hour=25, writes_per_minute=0) as world:
+        write_hook(world.fleet, "post-receive", "grep -c . >> pushes")
         first = world.sync()
+        # the cluster branches, then all drafts with their states; the numbers of requests; the status
+        assert (world.fleet / "pushes").read_text().split() == ["60", "120", "60", "1"]
         assert len([name for name in first.after if "heads/drafts/" in name]) == 60
         opened = [len(world.open_requests)]
         assert opened == [25]
