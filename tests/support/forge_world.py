@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.support.fake_forge.core import FakeForge, FakeRepository, FakeRequest
-from tests.support.fake_forge.github import GitHubWire
-from tests.support.fake_forge.server import serve
+from tests.support.fake_forge.scene import WIRES, Product
+from tests.support.fake_forge.server import Wire, serve
 from tests.support.world import World, catalog, make_bare, package, repository, variant
 
 
@@ -17,6 +17,7 @@ class ForgeWorld(World):
 
     forge: FakeForge
     on_forge: FakeRepository
+    wire: Wire
 
     def draft_requests(self) -> list[FakeRequest]:
         """Return all pull requests, open or not."""
@@ -34,6 +35,10 @@ class ForgeWorld(World):
         return calls
 
 
+# below the address of a server
+_APIS: dict[Product, str] = {"github": "", "gitlab": "/api/v4", "gitea": "/api/v1"}
+
+
 @contextmanager
 def github_world(
     folder: Path,
@@ -42,16 +47,29 @@ def github_world(
     **forge: object,
 ) -> Iterator[ForgeWorld]:
     """Make a world with package `web` on each cluster, its fleet at a GitHub that runs until the block is left."""
+    with forge_world("github", folder, clusters, settings, **forge) as world:
+        yield world
+
+
+@contextmanager
+def forge_world(
+    kind: Product,
+    folder: Path,
+    clusters: tuple[str, ...] = ("berlin", "lisbon"),
+    settings: Mapping[str, object] | None = None,
+    **forge: object,
+) -> Iterator[ForgeWorld]:
+    """Make a world with package `web` on each cluster, its fleet at a forge that runs until the block is left."""
     fake = FakeForge(folder, lambda: world.now)
-    on_forge = fake.make("acme/fleet")
-    with serve(GitHubWire(fake)) as url:
+    on_forge, wire = fake.make("acme/fleet"), WIRES[kind](fake)
+    with serve(wire) as url:
         token = folder / "token"
         token.write_text(fake.token)
-        host = {"url": str(folder), "kind": "github", "api": url, "token_file": str(token)}
+        host = {"url": str(folder), "kind": kind, "api": f"{url}{_APIS[kind]}", "token_file": str(token)}
         world = ForgeWorld(folder, forge={"hosts": [host], **forge}, **(settings or {}))
         world.config.mkdir(parents=True)
         make_bare(world.catalog)
-        world.fleet, world.forge, world.on_forge = on_forge.bare, fake, on_forge
+        world.fleet, world.forge, world.on_forge, world.wire = on_forge.bare, fake, on_forge, wire
         world.write({"catalog.yaml": catalog()})
         world.write({f"{name}.yaml": repository(name, "./acme/fleet.git") for name in clusters})
         world.write({f"web-{name}.yaml": variant(f"web-{name}", name, "web") for name in clusters})

@@ -28,6 +28,7 @@ from tests.support.fake_forge.server import Wire, serve
 from tests.support.git_env import commit_files, git
 
 Product = Literal["github", "gitlab", "gitea"]
+WIRES: dict[Product, Callable[[FakeForge], Wire]] = {"github": GitHubWire, "gitlab": GitLabWire, "gitea": GiteaWire}
 BASE, HEAD = "clusters/east", "drafts/east"
 NEW = NewRequest(HEAD, BASE, "east: api 1.2", "One change.\n\n- api: 1.1 → 1.2")
 
@@ -70,8 +71,7 @@ def open_scene(product: Product, folder: Path, budget: Budget | None = None) -> 
     repository = forge.make("acme/fleet")
     token_file = folder / "token"
     token_file.write_text(f"{forge.token}\n")
-    wires: dict[Product, Callable[[FakeForge], Wire]] = {"github": GitHubWire, "gitlab": GitLabWire, "gitea": GiteaWire}
-    wire = wires[product](forge)
+    wire = WIRES[product](forge)
     with serve(wire) as url:
         client = _connect(product, url, token_file, budget or Budget(0, 0, clock), clock)
         scene = Scene(product, forge, repository, wire, client, _drive(product, client), clock, token_file)
