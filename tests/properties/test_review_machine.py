@@ -1,6 +1,6 @@
 """Whatever people, upstreams and daemons do, in whatever order: nothing of people's is lost, and passes settle.
 
-A few hundred steps by default. Ten thousand, with failures made small:
+A few hundred steps by default, the same every time. More than ten thousand, with failures made small:
 
     HYPOTHESIS_PROFILE=nightly python -m pytest tests/properties/test_review_machine.py
 """
