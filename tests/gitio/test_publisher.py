@@ -265,6 +265,8 @@ def test_a_foreign_branch_in_the_way_is_named(tmp_path: Path, remote: Path) -> N
 def test_a_hidden_ref_in_the_way_is_found_by_halving(tmp_path: Path, remote: Path) -> None:
     git(remote, "config", "transfer.hideRefs", "refs/heads/drafts")
     commit_files(remote, "refs/heads/drafts/c1/old", {"a": b"1"})
+    # the later section of the file has the last word
+    git(remote, "config", "--remove-section", "receive")
     git(remote, "config", "receive.hideRefs", "!refs/heads/drafts")
     mirror = open_mirror(tmp_path, remote)
     first, second = write(mirror, "one", "two")

@@ -6,7 +6,8 @@ import io
 import os
 import subprocess
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 SECONDS = 1_000_000_000
@@ -27,19 +28,33 @@ HERMETIC = {
 
 def git(folder: Path, *arguments: str, stdin: bytes = b"", check: bool = True) -> str:
     """Run git in a folder and return its output without the last newline."""
-    done = subprocess.run(["git", *arguments], cwd=folder, env=HERMETIC, input=stdin, capture_output=True, check=False)
+    command = ["git", "-c", "maintenance.auto=false", *arguments]
+    done = subprocess.run(command, cwd=folder, env=HERMETIC, input=stdin, capture_output=True, check=False)
     if check and done.returncode:
         raise AssertionError(f"git {arguments} ended with {done.returncode}: {done.stderr.decode()}")
     return done.stdout.decode(errors="surrogateescape").rstrip("\n")
 
 
 def make_bare(folder: Path, **settings: str) -> Path:
-    """Make an empty bare repository; settings are spelled with "__" for the dot: receive__advertiseAtomic."""
+    """Make an empty bare repository; settings are spelled with "__" for the dot: receive__advertiseAtomic.
+
+    It is what `git init` would make, without a process; nothing in it waits for a disk, or tidies up behind the tests.
+    """
     folder.mkdir(parents=True)
-    git(folder, "init", "--quiet", "--bare", "--initial-branch=main")
-    for name, value in settings.items():
-        git(folder, "config", name.replace("__", "."), value)
+    for inside in ("objects/info", "objects/pack", "refs/heads", "refs/tags"):
+        (folder / inside).mkdir(parents=True)
+    (folder / "HEAD").write_text("ref: refs/heads/main\n")
+    lines = (f"[{section}]\n\t{name} = {value}\n" for section, name, value in _bare_settings(settings))
+    (folder / "config").write_text("".join(lines))
     return folder
+
+
+def _bare_settings(settings: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    yield from [("core", "repositoryformatversion", "0"), ("core", "filemode", "true"), ("core", "bare", "true")]
+    yield from [("core", "fsync", "none"), ("gc", "auto", "0"), ("receive", "autogc", "false")]
+    for key, value in settings.items():
+        section, name = key.split("__")
+        yield section, name, value
 
 
 def commit_files(
@@ -55,18 +70,49 @@ def commit_files(
         change = b"D %s\n" if data is None else b"M 100644 inline %s\ndata " + b"%d\n%s\n" % (len(data), data)
         stream.append(change.replace(b"%s", path.encode(), 1))
     git(repository, "fast-import", "--quiet", "--date-format=raw", stdin=b"".join(stream))
-    return git(repository, "rev-parse", ref)
+    made = read_ref(repository, ref)
+    assert made
+    return made
+
+
+def point_ref(repository: Path, ref: str, commit: str) -> None:
+    """Point a ref of a bare repository at a commit that it has."""
+    path = repository / ref
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{commit}\n")
 
 
 def read_ref(repository: Path, ref: str) -> str | None:
-    """Return the id that a ref has in a repository, or None."""
+    """Return the id that a ref, or any other name of an object, has in a repository, or None."""
+    if ref.startswith("refs/") and not set(ref) & set(":^~@"):
+        return read_refs(repository).get(ref)
     return git(repository, "rev-parse", "--quiet", "--verify", ref, check=False) or None
 
 
 def read_refs(repository: Path) -> dict[str, str]:
-    """Return all refs of a repository."""
-    lines = git(repository, "for-each-ref", "--format=%(refname) %(objectname)").splitlines()
-    return dict(line.split(" ") for line in lines)
+    """Return all refs of a repository, as they stand in its files: a process for each look would be dear."""
+    work_tree = repository / ".git"
+    place = work_tree if work_tree.is_dir() else repository
+    refs = dict([*_packed_refs(place), *_loose_refs(place)])
+    followed = {name: refs.get(value.removeprefix("ref: "), value) for name, value in refs.items()}
+    return {name: value for name, value in sorted(followed.items()) if not value.startswith("ref: ")}
+
+
+def _packed_refs(place: Path) -> Iterator[tuple[str, str]]:
+    packed = place / "packed-refs"
+    lines = packed.read_text(errors="surrogateescape").splitlines() if packed.exists() else []
+    for line in lines:
+        if not line.startswith(("#", "^")):
+            value, _, name = line.partition(" ")
+            yield name, value
+
+
+def _loose_refs(place: Path) -> Iterator[tuple[str, str]]:
+    for folder, _, names in os.walk(place / "refs"):
+        for path in (Path(folder, name) for name in names if not name.endswith(".lock")):
+            # somebody else may be at work there, and delete it between the two looks
+            with suppress(FileNotFoundError):
+                yield path.relative_to(place).as_posix(), path.read_text(errors="surrogateescape").rstrip("\n")
 
 
 def read_file(repository: Path, ref: str, path: str) -> str:

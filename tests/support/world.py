@@ -30,7 +30,7 @@ from reconciler.reporting.acted import Acted
 from reconciler.reporting.open_drafts import Sheet
 from reconciler.settings import Settings
 from reconciler.wiring import build_keep, build_parts, build_push
-from tests.support.git_env import commit_files, git, make_bare, read_file, read_ref, read_refs
+from tests.support.git_env import commit_files, git, make_bare, point_ref, read_file, read_ref, read_refs
 
 Files = Mapping[str, str | None]
 CLUSTERS = ("berlin", "lisbon")
@@ -232,11 +232,10 @@ class World:
 
     def release(self, name: str, version: str, files: Mapping[str, str], seconds: int = 1_000_000_000) -> str:
         """Replace a package in the catalog and tag it; return the commit."""
-        old = self.paths(self.catalog, "main", name)
-        changed: dict[str, bytes | None] = dict.fromkeys((f"{name}/{path}" for path in old), None)
+        changed: dict[str, bytes | None] = {name: None}
         changed |= {f"{name}/{path}": content.encode() for path, content in files.items()}
         commit = commit_files(self.catalog, "refs/heads/main", changed, f"{name} {version}", seconds)
-        git(self.catalog, "update-ref", f"refs/tags/{name}/{version}", commit)
+        point_ref(self.catalog, f"refs/tags/{name}/{version}", commit)
         return commit
 
     # what a pass does
@@ -377,9 +376,10 @@ class World:
 
     def _desk(self) -> Path:
         desk = self.folder / "desk"
-        if not desk.exists():
-            git(self.folder, "clone", "--quiet", "--no-checkout", str(self.fleet), str(desk))
-        git(desk, "fetch", "--quiet", "--prune", "origin")
+        if desk.exists():
+            git(desk, "fetch", "--quiet", "--prune", "origin")
+        else:
+            git(self.folder, "clone", "--quiet", "--shared", "--no-checkout", str(self.fleet), str(desk))
         return desk
 
     def delete(self, branch: str) -> None:
