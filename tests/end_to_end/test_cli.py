@@ -1,4 +1,7 @@
-"""The program as people start it: each command does its work, and ends as the design says (10.25)."""
+"""The program as people start it: each command does its work, and ends as the design says (10.25).
+
+Most rows run the command line within the process of the tests; one of each exit status is a process (`run_process`).
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.command_line import Ended, run_in
 from tests.support.git_env import git, read_file, read_refs
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -29,7 +33,11 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, *arguments: str) -> Ended:
+    return run_in(folder, ENVIRONMENT, *arguments)
+
+
+def run_process(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     with start(folder, *arguments) as process:
         out, err = process.communicate(timeout=120)
     return subprocess.CompletedProcess(arguments, process.returncode, out, err)
@@ -38,7 +46,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("demo") / "world"
-    done = run(folder.parent, "demo", str(folder))
+    done = run_process(folder.parent, "demo", str(folder))
     assert done.returncode == 0, done.stderr
     assert "clone berlin/gateway" in done.stdout
     return folder
@@ -58,11 +66,11 @@ def change(world: Path, name: str, old: str, new: str) -> None:
     file.write_text(text.replace(old, new))
 
 
-def sync(world: Path, *more: str) -> subprocess.CompletedProcess[str]:
+def sync(world: Path, *more: str) -> Ended:
     return run(world, "sync", "config", "--fleet", "fleet.git", "--cache", ".cache", *more)
 
 
-def plan(world: Path, *more: str) -> subprocess.CompletedProcess[str]:
+def plan(world: Path, *more: str) -> Ended:
     return run(world, "plan", "config", "--fleet", "fleet.git", "--cache", ".cache", *more)
 
 
@@ -213,6 +221,28 @@ def test_force_replaces_what_is_in_the_output(world: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert {path.name for path in (world / "out").iterdir()} == {"berlin", "boston", "chicago", "lisbon", "status"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        pytest.param(["sync", "config", "--fleet", "fleet.git"], 0, id="fine"),
+        pytest.param(["validate", "config"], 1, id="a-finding"),
+        pytest.param(["plan", "config", "--fleet", "fleet.git"], 2, id="differences"),
+        pytest.param(["plan", "nowhere"], 3, id="cannot-run"),
+    ],
+)
+def test_a_process_ends_with_the_status_of_its_command(world: Path, arguments: list[str], code: int) -> None:
+    if code == 1:
+        (world / "config" / "broken.yaml").write_text("a: [\n")
+    if code == 2:
+        change(world, "gateway.yaml", "revision: v1", "revision: v2")
+
+    done = run_process(world, *arguments)
+
+    assert done.returncode == code, done.stderr
+    assert bool(done.stdout) == (code != 3)
+    assert bool(done.stderr) == (code == 3)
 
 
 def test_a_demo_that_has_nowhere_to_stand(tmp_path: Path) -> None:

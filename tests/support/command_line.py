@@ -1,0 +1,47 @@
+"""The command line without a process of its own: what people type, how it ends and what it prints.
+
+A process takes a second to start. Those that are about processes (signals, being killed, the wires) start real ones.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from unittest.mock import patch
+
+import structlog
+
+from reconciler.cli.entry import run
+from reconciler.daemon.events import log
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended, in the words of `subprocess.CompletedProcess`."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run_in(folder: Path, environment: dict[str, str], *arguments: str) -> Ended:
+    """Run a command in a folder as a process with this environment would."""
+    out, err = StringIO(), StringIO()
+    with _unchanged_logs(), chdir(folder), patch.dict(os.environ, environment, clear=True):
+        with redirect_stdout(out), redirect_stderr(err):
+            code = run(arguments)
+    return Ended(code, out.getvalue(), err.getvalue())
+
+
+@contextmanager
+def _unchanged_logs() -> Iterator[None]:
+    before = structlog.get_config()
+    try:
+        yield
+    finally:
+        log.set_up(lambda: None)
+        structlog.configure(**before)
