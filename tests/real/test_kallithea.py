@@ -1,0 +1,261 @@
+"""Kallithea, a real forge: what a pass pushes and asks for there, and what people make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from reconciler.daemon.backoff import Backoff
+from reconciler.daemon.reconcile import Report, reconcile
+from reconciler.daemon.request_board import Forges, RequestBoard
+from reconciler.daemon.requests import RequestOptions, Requests
+from reconciler.daemon.tools import Publisher
+from reconciler.forge.errors import ForgeRefusedError, ForgeUnreachableError
+from reconciler.forge.port import Forge
+from reconciler.forge.request import NewRequest, PullRequest, Verdict
+from reconciler.wiring import build_parts
+from tests.support.git_env import assert_sound, git, make_bare
+from tests.support.kallithea import PYTHON, Account, Kallithea, KallitheaForge, serve
+from tests.support.world import Files, Pass, World, catalog, package, repository, variant
+
+pytestmark = pytest.mark.skipif(
+    not PYTHON, reason="RECONCILER_KALLITHEA names no Python that has kallithea: docs/forges.md tells how to make one"
+)
+
+FLEET = "fleet"
+CLUSTERS = ("berlin", "lisbon", "oslo", "rome", "vienna")
+FILE = "web/deployment.yaml"
+
+
+class KallitheaWorld(World):
+    """A world whose fleet is at Kallithea: the daemon is its `robot`, people are `grace`. Both come by HTTP only."""
+
+    def __init__(self, folder: Path, server: Kallithea, robot: Account, grace: Account) -> None:
+        self.credentials = folder / "credentials"
+        git_settings = {"credentials_file": str(self.credentials), "allowed_urls": [f"{server.url}/*", f"{folder}/**"]}
+        super().__init__(folder, git=git_settings, fleet={"url": str(folder / "status.git")})
+        self.server, self.robot, self.grace = server, robot, grace
+        self.fleet = server.make(FLEET, robot, grace)
+        self.forge: Forge = KallitheaForge(server.url, FLEET, robot)
+        self.login(robot.password)
+
+    def login(self, password: str) -> None:
+        """Write the robot's credentials file."""
+        self.credentials.write_text(self.server.address("", Account(self.robot.name, password, "")) + "\n")
+
+    def _pass(self, publisher: Publisher) -> Report:
+        parts = build_parts(self._read_settings(), self.source, clock=lambda: self.now)
+        url = f"{self.server.url}/{FLEET}"
+        forges = Forges(lambda asked: self.forge if asked == url else None, lambda asked: None)
+        options = RequestOptions(check=False)
+        requests = Requests(RequestBoard(forges, _rests()), options, _rests(), lambda repo, commit: "")
+        with parts.remotes as remotes:
+            return reconcile(parts.source, remotes, replace(parts.tools, requests=requests), publisher)
+
+    def _desk(self) -> Path:
+        desk = self.folder / "desk"
+        if not desk.exists():
+            git(self.folder, "clone", "--quiet", "--no-checkout", self.server.address(FLEET, self.grace), "desk")
+        git(desk, "fetch", "--quiet", "--prune", "origin")
+        return desk
+
+    def push(self, *refs: str) -> None:
+        """Push from the desk what Grace has done there, in one go."""
+        git(self._desk(), "push", "--quiet", "--atomic", "origin", *refs)
+
+    def commit(self, branch: str, files: Files, message: str = "by hand") -> str:
+        desk = self._desk()
+        git(desk, "checkout", "--quiet", "--force", "-B", branch, f"origin/{branch}")
+        for path, content in files.items():
+            assert content is not None
+            (desk / path).write_text(content)
+        git(desk, "commit", "--quiet", "--all", "--message", message)
+        self.push(branch)
+        return self.head(branch)
+
+    def squash(self, draft: str) -> str:
+        """Squash a draft onto its cluster branch, at the desk; return the branch."""
+        desk, branch = self._desk(), f"clusters/{draft.partition('/')[2]}"
+        git(desk, "checkout", "--quiet", "--force", "-B", branch, f"origin/{branch}")
+        git(desk, "merge", "--quiet", "--squash", f"origin/{draft}")
+        git(desk, "commit", "--quiet", "--message", "Take the draft")
+        return branch
+
+    def want(self, **versions: str) -> None:
+        """Write one variant of package `web` for each of these clusters, and none for the others."""
+        self.write({f"web-{name}.yaml": None for name in CLUSTERS if (self.config / f"web-{name}.yaml").exists()})
+        self.write({f"web-{name}.yaml": variant(f"web-{name}", name, "web", one) for name, one in versions.items()})
+
+    def open_requests(self) -> dict[str, PullRequest]:
+        """Return the open pull requests by their branches; two of one branch are an error."""
+        found = self.forge.open_requests()
+        assert len({one.head for one in found}) == len(found), found
+        return {one.head: one for one in found}
+
+
+class AnswersAreLost(KallitheaForge):
+    """A connection that breaks after each creation."""
+
+    def create(self, new: NewRequest) -> PullRequest:
+        super().create(new)
+        raise ForgeUnreachableError("the connection broke")
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A pass, the requests that were open after it, and the files of package `web` on drafts."""
+
+    did: Pass
+    open: Mapping[str, PullRequest]
+    drafts: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Journey:
+    """What happened, in this order; every pass is that of a new process.
+
+    `locked_out`: with a wrong password. `lost`: nobody heard that the first request was opened. `opened`: all of them.
+    Then people approve Oslo's, close Lisbon's, and merge Rome's by a push, whose package is to go now; all but Lisbon
+    are to have v2, and while the daemon pushes this Grace edits Berlin's draft: `moved`.
+    Then they merge Oslo's and Rome's removal by a push, and close Vienna's; Lisbon is to have v2, too: `ended`.
+    """
+
+    world: KallitheaWorld
+    locked_out: Chapter
+    lost: Chapter
+    opened: Chapter
+    moved: Chapter
+    ended: Chapter
+
+
+@pytest.fixture(scope="module")
+def journey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journey]:
+    with serve(tmp_path_factory.mktemp("kallithea")) as server:
+        world = _make_world(server, tmp_path_factory.mktemp("world"))
+        world.login("wrong-password")
+        locked_out = _read(world, world.sync())
+        world.login(world.robot.password)
+        world.forge, healthy = AnswersAreLost(server.url, FLEET, world.robot), world.forge
+        lost = _read(world, world.sync())
+        world.forge = healthy
+        opened = _read(world, world.sync())
+        moved = _read(world, _review(world, opened.open))
+        yield Journey(world, locked_out, lost, opened, moved, _read(world, _end(world, moved.open)))
+
+
+def _make_world(server: Kallithea, folder: Path) -> KallitheaWorld:
+    world = KallitheaWorld(folder, server, server.join("robot"), server.join("grace"))
+    world.config.mkdir()
+    make_bare(world.catalog)
+    make_bare(folder / "status.git")
+    world.write({"catalog.yaml": catalog()})
+    world.write({f"{name}.yaml": repository(name, f"{server.url}/{FLEET}") for name in CLUSTERS})
+    world.release("web", "v1", package("web"))
+    world.release("web", "v2", package("web", replicas=3))
+    world.want(**dict.fromkeys(CLUSTERS, "v1"))
+    return world
+
+
+def _review(world: KallitheaWorld, found: Mapping[str, PullRequest]) -> Pass:
+    numbers = {name: found[f"drafts/{name}"].number for name in CLUSTERS}
+    for name in ("oslo", "vienna"):
+        world.server.call("edit_reviewers", pull_request_id=numbers[name], add=[world.grace.name])
+    world.server.review(numbers["oslo"], world.grace, "approved")
+    world.server.review(numbers["lisbon"], world.server.admin, close=True)
+    world.push(world.squash("drafts/rome"))
+    world.want(berlin="v2", lisbon="v1", oslo="v2", vienna="v2")
+    world.sync_while(lambda: world.edit("drafts/berlin", FILE, "web:1.0", "web:7"))
+    return world.settle()
+
+
+def _end(world: KallitheaWorld, found: Mapping[str, PullRequest]) -> Pass:
+    world.server.review(found["drafts/vienna"].number, world.grace, "rejected")
+    world.server.review(found["drafts/vienna"].number, world.server.admin, close=True)
+    world.push(world.squash("drafts/oslo"), world.squash("removals/rome"))
+    world.want(berlin="v2", lisbon="v2", oslo="v1", vienna="v2")
+    return world.settle()
+
+
+def _read(world: KallitheaWorld, did: Pass) -> Chapter:
+    branches = (f"drafts/{name}" for name in CLUSTERS)
+    drafts = {branch: world.text(branch, FILE) for branch in branches if world.head(branch)}
+    return Chapter(did, world.open_requests(), drafts)
+
+
+def _rests() -> Backoff:
+    return Backoff(5.0, 5.0, lambda: 0.0)
+
+
+def test_a_wrong_password_is_told_and_writes_nothing(journey: Journey) -> None:
+    one = journey.locked_out.did
+    assert one.after == {}
+    assert set(one.outcomes.values()) == {"PushFailed"}
+    assert "Authentication failed" in one.findings[0].message
+    assert "(next step: check the credentials, and what they allow)" in one.findings[0].message
+    assert not any("wrong-password" in finding.message for finding in one.findings)
+
+
+def test_each_draft_gets_one_request_though_an_answer_was_lost(journey: Journey) -> None:
+    assert journey.lost.did.codes >= {"PullRequestsUnreachable"}
+    assert len(journey.lost.open) == 1
+    opened = journey.opened
+    assert list(opened.open) == [f"drafts/{name}" for name in CLUSTERS]
+    assert opened.open.items() >= journey.lost.open.items()
+    for name, one in opened.open.items():
+        assert (one.commit, one.draft) == (opened.did.after[f"refs/heads/{name}"], True)
+        assert one.title.endswith("/web: clone v1")
+    assert opened.did.report.clean
+
+
+def test_what_somebody_approved_is_left_alone_until_it_is_merged(journey: Journey) -> None:
+    approved = journey.moved.open["drafts/oslo"]
+    assert approved.hold == "approved"
+    assert approved.commit == journey.moved.did.after["refs/heads/drafts/oslo"]
+    assert journey.moved.did.outcomes["oslo/web"] == "DownstreamProposed"
+    assert journey.world.record("oslo", "web")["revision"] == 1
+    assert "drafts/oslo" not in journey.ended.open, "Kallithea does not notice that it was merged"
+
+
+def test_what_was_closed_is_declined_until_it_would_be_another(journey: Journey) -> None:
+    assert journey.moved.did.outcomes["lisbon/web"] == "declined"
+    assert "refs/heads/drafts/lisbon" not in journey.moved.did.after
+    assert journey.ended.open["drafts/lisbon"].title == "lisbon/web: clone v2"
+
+
+@pytest.mark.parametrize("name", ["berlin", "vienna"])
+def test_a_head_that_moves_makes_another_request(name: str, journey: Journey) -> None:
+    first, second = journey.opened.open[f"drafts/{name}"], journey.moved.open[f"drafts/{name}"]
+    assert second.number > first.number
+    assert second.commit == journey.moved.did.after[f"refs/heads/drafts/{name}"] != first.commit
+    assert second.title.startswith(f"{name}/web: update v1 → v2")
+    assert journey.world.forge.request(first.number).state == "closed"
+
+
+def test_closing_what_it_became_declines(journey: Journey) -> None:
+    assert journey.ended.did.outcomes["vienna/web"] == "declined"
+    assert list(journey.ended.open) == ["drafts/berlin", "drafts/lisbon"]
+
+
+def test_an_edit_that_comes_while_many_refs_are_pushed_is_kept(journey: Journey) -> None:
+    assert "example.com/web:7" in journey.moved.drafts["drafts/berlin"]
+    assert "replicas: 3" in journey.moved.drafts["drafts/berlin"]
+    assert_sound(journey.world.fleet)
+
+
+def test_merged_is_published_and_removed_though_kallithea_never_notices(journey: Journey) -> None:
+    assert "drafts/rome" not in journey.moved.open
+    assert journey.moved.open["removals/rome"].title == "rome/web: remove it"
+    assert journey.world.paths(journey.world.fleet, "clusters/rome", "web") == []
+
+
+def test_what_it_cannot_do_is_refused(journey: Journey) -> None:
+    forge, request = journey.world.forge, journey.ended.open["drafts/lisbon"]
+    with pytest.raises(ForgeRefusedError, match="no checks"):
+        forge.report(request.commit, Verdict(True, "fine"))
+    with pytest.raises(ForgeRefusedError, match="merges nothing"):
+        forge.merge(request, "merge", "")
+    with pytest.raises(ForgeRefusedError, match="no labels"):
+        forge.create(NewRequest("drafts/lisbon", "clusters/lisbon", "Again", "", labels=("ours",)))

@@ -1,0 +1,279 @@
+"""Kallithea, a real forge: its server with SQLite in a temporary folder, and a driver of the port for tests alone.
+
+It is a second opinion on what we believe of forges: its pull requests stay at the commit that they were opened with,
+it merges nothing, and it never notices that somebody else did.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from reconciler.forge.errors import (
+    ForgeCredentialsError,
+    ForgeError,
+    ForgeMissingError,
+    ForgeRefusedError,
+    ForgeUnreachableError,
+)
+from reconciler.forge.request import MergeMethod, NewRequest, PullRequest, Verdict
+from reconciler.snapshot.objects import CommitId
+from tests.support.git_env import HERMETIC
+
+# a Python that has it; docs/forges.md tells how to make one
+PYTHON = os.environ.get("RECONCILER_KALLITHEA", "")
+_DRAFT = "[draft] "
+_START_SECONDS = 60
+_SERVING = re.compile(r"Serving on http://[^\s:]+:(\d+)")
+_NUMBER = re.compile(r"/pull-request/(\d+)")
+
+
+@dataclass(frozen=True)
+class Account:
+    """Somebody who may push to Kallithea and call its API."""
+
+    name: str
+    password: str
+    key: str
+
+
+@dataclass(frozen=True)
+class Kallithea:
+    """A running server; everything of it lies in `folder`."""
+
+    url: str
+    folder: Path
+    admin: Account
+
+    def call(self, method: str, who: Account | None = None, **arguments: object) -> Any:
+        """Call its API as somebody, by default as the administrator. Raises ForgeError."""
+        return _call(self.url, (who or self.admin).key, method, arguments)
+
+    def join(self, name: str) -> Account:
+        """Make an account; a new one may only read."""
+        password = f"{name}-password"
+        self.call("create_user", username=name, email=f"{name}@example.com", password=password)
+        return Account(name, password, _key(self.folder, name))
+
+    def make(self, name: str, *writers: Account) -> Path:
+        """Make an empty repository that these may push to; return where it is."""
+        self.call("create_repo", repo_name=name, repo_type="git")
+        for one in writers:
+            self.call("grant_user_permission", repoid=name, userid=one.name, perm="repository.write")
+        return self.folder / "repositories" / name
+
+    def address(self, repository: str, who: Account) -> str:
+        """Return the URL of a repository with somebody's login in it."""
+        scheme, _, rest = self.url.partition("://")
+        return f"{scheme}://{who.name}:{who.password}@{rest}/{repository}"
+
+    def review(self, number: int, who: Account, status: str = "", close: bool = False) -> None:
+        """Comment on a pull request: `approved`, `rejected`, and closed or not."""
+        said = {"status": status} if status else {}
+        self.call("comment_pullrequest", who, pull_request_id=number, comment_msg="seen", close_pr=close, **said)
+
+
+@contextmanager
+def serve(folder: Path) -> Iterator[Kallithea]:
+    """Start a server on a free local port, its database and repositories in a folder; end it with the block."""
+    # not resolved: the Python of an environment is a link
+    home = Path(PYTHON).absolute().parent
+    environment = HERMETIC | {"HOME": str(folder), "LC_ALL": "C.UTF-8", "TZ": "UTC", "PYTHONUNBUFFERED": "1"}
+
+    def run(*command: str) -> None:
+        done = subprocess.run([str(home / command[0]), *command[1:]], cwd=folder, env=environment, capture_output=True)
+        assert done.returncode == 0, (done.stdout + done.stderr).decode()
+
+    admin, repositories = ("admin", "admin-password"), folder / "repositories"
+    repositories.mkdir(parents=True)
+    run("kallithea-cli", "config-create", "its.ini", "[server:main]", "host=127.0.0.1", "port=0", "threads=4")
+    run("kallithea-cli", "db-create", "-c", "its.ini", f"--user={admin[0]}", f"--password={admin[1]}",
+        "--email=admin@example.com", f"--repos={repositories}", "--force-yes")  # fmt: skip
+    log = folder / "serve.log"
+    with log.open("wb") as written:
+        command = [str(home / "gearbox"), "serve", "-c", "its.ini"]
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=written, stderr=subprocess.STDOUT)
+    try:
+        yield Kallithea(f"http://127.0.0.1:{_port(process, log)}", folder, Account(*admin, _key(folder, admin[0])))
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _key(folder: Path, name: str) -> str:
+    # the API tells nobody's key
+    with closing(sqlite3.connect(folder / "kallithea.db")) as database:
+        ((key,),) = database.execute("select api_key from users where username = ?", (name,)).fetchall()
+    return str(key)
+
+
+def _port(process: subprocess.Popen[bytes], log: Path) -> int:
+    until = time.monotonic() + _START_SECONDS
+    while time.monotonic() < until and process.poll() is None:
+        found = _SERVING.search(log.read_text(errors="replace"))
+        if found:
+            return int(found[1])
+        time.sleep(0.05)
+    raise AssertionError(f"Kallithea does not serve: {log.read_text(errors='replace')}")
+
+
+class KallitheaForge:
+    """One repository at Kallithea, by its API, and by its web form where the API has no such call.
+
+    A draft is a title that starts with `[draft]`. `update` moves a request on to the head of its branch, which makes
+    another one of it, with another number, and closes the first. Labels, checks of commits and merging it has not:
+    these are refused. "merged" it does not know: what was merged stays open until somebody closes it.
+    """
+
+    def __init__(self, url: str, repository: str, who: Account) -> None:
+        self._url = url
+        self._repository = repository
+        self._key = who.key
+
+    def open_requests(self) -> Sequence[PullRequest]:
+        return [one for one in self._requests() if one.state == "open"]
+
+    def request(self, number: int) -> PullRequest:
+        return self._read(self._get(number))
+
+    def find(self, head: str, base: str) -> PullRequest | None:
+        found = [one for one in self._requests() if (one.head, one.base) == (head, base)]
+        return found[-1] if found else None
+
+    def create(self, new: NewRequest) -> PullRequest:
+        if new.labels:
+            raise ForgeRefusedError("Kallithea has no labels")
+        standing = self.find(new.head, new.base)
+        if standing and standing.state == "open":
+            raise ForgeRefusedError(f"#{standing.number} is open from {new.head} to {new.base}")
+        branches = self._branches()
+        missing = [name for name in (new.head, new.base) if name not in branches]
+        if missing:
+            raise ForgeRefusedError(f"there is no branch {missing[0]}")
+        fields = {
+            "org_repo": self._repository,
+            "org_ref": f"branch:{new.head}:{branches[new.head]}",
+            "other_repo": self._repository,
+            "other_ref": f"branch:{new.base}:{branches[new.base]}",
+            "pullrequest_title": _title(new.title, new.draft),
+            "pullrequest_desc": new.body,
+        }
+        return self.request(self._post("pull-request/new", fields))
+
+    def update(self, request: PullRequest, title: str, body: str) -> None:
+        standing = self._get(request.number)
+        head = self._branches().get(request.head)
+        moved = {"updaterev": head} if head and head != self._read(standing).commit else {}
+        number = self._edit(standing, _title(title, request.draft), body, moved)
+        reviewers = [one["username"] for one in standing["reviewers"]]
+        if number != request.number and reviewers:
+            self._call("edit_reviewers", pull_request_id=number, add=reviewers)
+
+    def set_draft(self, request: PullRequest, draft: bool) -> None:
+        standing = self._get(request.number)
+        one = self._read(standing)
+        self._edit(standing, _title(one.title, draft), one.body, {})
+
+    def close(self, request: PullRequest) -> None:
+        self._call("comment_pullrequest", pull_request_id=request.number, close_pr=True)
+
+    def report(self, commit: CommitId, verdict: Verdict) -> None:
+        raise ForgeRefusedError("Kallithea has no checks of commits")
+
+    def merge(self, request: PullRequest, method: MergeMethod, message: str) -> None:
+        raise ForgeRefusedError("Kallithea merges nothing: people merge with Git and push")
+
+    def _requests(self) -> list[PullRequest]:
+        found = self._call("get_repo", repoid=self._repository, with_pullrequests=True)["pull_requests"]
+        return sorted(map(self._read, found), key=lambda one: one.number)
+
+    def _branches(self) -> Mapping[str, str]:
+        found: dict[str, str] = self._call("get_repo", repoid=self._repository, with_revision_names=True)["branches"]
+        return found
+
+    def _get(self, number: int) -> dict[str, Any]:
+        found: dict[str, Any] = self._call("get_pullrequest", pullrequest_id=number)
+        return found
+
+    def _read(self, found: Mapping[str, Any]) -> PullRequest:
+        (_, head, commit), (_, base, _) = found["org_ref_parts"], found["other_ref_parts"]
+        created = datetime.fromisoformat(found["created_on"]).replace(tzinfo=UTC)
+        return PullRequest(
+            number=found["pull_request_id"],
+            url=self._url + found["url"],
+            title=found["title"].removeprefix(_DRAFT),
+            body=found["description"],
+            head=head,
+            base=base,
+            commit=CommitId(commit),
+            state="closed" if found["status"] == "closed" else "open",
+            draft=found["title"].startswith(_DRAFT),
+            hold="approved" if _is_approved(found["statuses"]) else "",
+            created=int(created.timestamp()),
+        )
+
+    def _edit(self, standing: Mapping[str, Any], title: str, body: str, more: Mapping[str, str]) -> int:
+        # whoever is named as owner becomes it
+        words = {"pullrequest_title": title, "pullrequest_desc": body, "owner": standing["owner"]}
+        return self._post(f"pull-request/{standing['pull_request_id']}", {**words, **more})
+
+    def _call(self, method: str, **arguments: object) -> Any:
+        return _call(self._url, self._key, method, arguments)
+
+    def _post(self, path: str, fields: Mapping[str, str]) -> int:
+        """Send a form; it answers with the way to the pull request, and refuses in words that only a browser gets."""
+        bearer = {"Authorization": f"Bearer {self._key}"}
+        answer = _send(f"{self._url}/{self._repository}/{path}", data=dict(fields), headers=bearer)
+        number = _NUMBER.search(answer.headers.get("location", ""))
+        if answer.status_code != 302 or number is None:
+            raise ForgeRefusedError(f"Kallithea declined {path} with {answer.status_code}", answer.status_code)
+        return int(number[1])
+
+
+def _title(title: str, draft: bool) -> str:
+    return _DRAFT + title if draft else title
+
+
+def _is_approved(statuses: Sequence[Mapping[str, str]]) -> bool:
+    """Return whether somebody approves, and nobody rejects; opening it counts as being under review."""
+    last = {one["reviewer"]: one["status"] for one in statuses}
+    return "approved" in last.values() and "rejected" not in last.values()
+
+
+def _call(url: str, key: str, method: str, arguments: Mapping[str, object]) -> Any:
+    asked = {"id": 1, "api_key": key, "method": method, "args": arguments}
+    answer = _send(f"{url}/_admin/api", json=asked).json()
+    if answer["error"] is not None:
+        raise _error(method, answer["error"])
+    return answer["result"]
+
+
+def _send(url: str, **content: Any) -> httpx.Response:
+    try:
+        answer = httpx.post(url, timeout=60, **content)
+    except httpx.TransportError as error:
+        raise ForgeUnreachableError(f"Kallithea does not answer: {error}") from error
+    if answer.status_code >= 500:
+        raise ForgeUnreachableError(f"Kallithea answered {answer.status_code}")
+    return answer
+
+
+def _error(method: str, words: str) -> ForgeError:
+    if words == "Invalid API key":
+        return ForgeCredentialsError(f"Kallithea, {method}: {words}")
+    if words == "Internal server error":
+        return ForgeUnreachableError(f"Kallithea, {method}: {words}")
+    if words.endswith("does not exist"):
+        return ForgeMissingError(f"Kallithea, {method}: {words}")
+    return ForgeRefusedError(f"Kallithea, {method}: {words}")
