@@ -37,10 +37,15 @@ def tree_id(entries: Iterable[tuple[str, str, str]]) -> TreeId:
 
     def order(entry: tuple[str, str, str]) -> bytes:
         mode, name, _ = entry
-        return name.encode() + (b"/" if mode == DIRECTORY else b"")
+        return _encoded(name) + (b"/" if mode == DIRECTORY else b"")
 
     content = b"".join(
-        f"{mode} {name}".encode() + b"\0" + bytes.fromhex(object_id)
+        _encoded(f"{mode} {name}") + b"\0" + bytes.fromhex(object_id)
         for mode, name, object_id in sorted(entries, key=order)
     )
     return TreeId(_object_id(b"tree", content))
+
+
+def _encoded(name: str) -> bytes:
+    # what is no UTF-8 is carried along as it is
+    return name.encode(errors="surrogateescape")
