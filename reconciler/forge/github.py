@@ -178,8 +178,13 @@ class GitHub:
                 return ForgeRefusedError(words)
 
 
+def is_name(name: str) -> bool:
+    """Return whether an owner or a repository of GitHub may be called so."""
+    return _NAME.fullmatch(name) is not None and name not in {".", ".."}
+
+
 def _check_name(name: str) -> None:
-    if not _NAME.fullmatch(name) or name in {".", ".."}:
+    if not is_name(name):
         raise ValueError(f"the owner and the name of a repository at GitHub are letters, digits and -_., not {name!r}")
 
 

@@ -13,7 +13,7 @@ from reconciler.forge.app_token import AppToken
 from reconciler.forge.budget import Budget
 from reconciler.forge.credentials import token_from
 from reconciler.forge.gitea import Gitea
-from reconciler.forge.github import GitHub
+from reconciler.forge.github import GitHub, is_name
 from reconciler.forge.gitlab import GitLab
 from reconciler.forge.http import Authorize, Client
 from reconciler.forge.port import Forge
@@ -114,7 +114,7 @@ class Hosts:
         if not one.host:
             owner = owner.rpartition("/")[2]
         match one.kind:
-            case "github" if owner and "/" not in owner:
+            case "github" if is_name(owner) and is_name(last):
                 return GitHub(self._client(one, f"{owner}/{last}"), owner, last)
             case "gitea" if owner and "/" not in owner:
                 return Gitea(self._client(one, ""), owner, last)
