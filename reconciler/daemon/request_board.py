@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from reconciler.daemon.backoff import Backoff
 from reconciler.daemon.events import log
-from reconciler.forge.errors import ForgeError
+from reconciler.forge.errors import ForgeError, ForgeMissingError
 from reconciler.forge.port import Forge
 from reconciler.forge.request import PullRequest
 from reconciler.krm.digest import digest
@@ -51,7 +51,7 @@ class RequestBoard:
         self._forges = forges
         self._backoff = backoff
         self._open: dict[str, dict[int, PullRequest]] = {}
-        self._ended: dict[tuple[str, int], PullRequest] = {}
+        self._ended: dict[tuple[str, int], PullRequest | None] = {}
         self.failures: dict[str, ForgeError] = {}
 
     def look(self, urls: Iterable[str]) -> None:
@@ -128,26 +128,46 @@ class RequestBoard:
         """
         if destination.url not in self._open:
             return Said()
-        found = {name: self.request(destination.url, one) for name, one in _numbers(state).items() if name in drafts}
-        held = {name: one.commit for name, one in found.items() if one and one.state == "open" and one.hold}
-        closed = {name for name, one in found.items() if one and one.state == "closed" and one.commit == drafts[name]}
+        numbers = {name: number for name, number in _numbers(state).items() if name in drafts}
+        found = {name: one for name, number in numbers.items() if (one := self._read(destination.url, number, name))}
+        held = {name: one.commit for name, one in found.items() if one.state == "open" and one.hold}
+        closed = {name for name, one in found.items() if one.state == "closed" and one.commit == drafts[name]}
         return Said(held, frozenset(closed))
 
-    def request(self, url: str, number: int) -> PullRequest | None:
-        """Return a pull request of a repository that was read, whatever became of it; None when it cannot be told."""
+    def _read(self, url: str, number: int, head: str) -> PullRequest | None:
+        try:
+            return self.request(url, number, head)
+        except ForgeError as error:
+            log.warning("request_unread", url=url, number=number, why=error.message)
+            return None
+
+    def request(self, url: str, number: int, head: str) -> PullRequest | None:
+        """Return the pull request of a draft branch in a repository that was read, whatever became of it.
+
+        None: there is no such one (any more). Raises ForgeError when that cannot be told.
+        """
         known = self._open.get(url, {})
         if number in known:
             # whoever opened it again thought better of it
             self._ended.pop((url, number), None)
-            return known[number]
-        forge = self._forges.of(url)
-        if forge and (url, number) not in self._ended:
-            try:
-                self._ended[url, number] = forge.request(number)
-            except ForgeError as error:
-                log.warning("request_unread", url=url, number=number, why=error.message)
-                return None
-        return self._ended.get((url, number))
+        elif (url, number) not in self._ended and (forge := self._forges.of(url)):
+            self._ask(url, number, forge)
+        one = known.get(number) or self._ended.get((url, number))
+        # numbers begin anew where a repository does
+        return one if one and one.head == head else None
+
+    def _ask(self, url: str, number: int, forge: Forge) -> None:
+        try:
+            one = forge.request(number)
+        except ForgeMissingError:
+            # people may delete it
+            self._ended[url, number] = None
+            return
+        if one.state == "open" and url in self._open:
+            # the list lags behind
+            self._open[url][number] = one
+        else:
+            self._ended[url, number] = one
 
 
 def _listed(forge: Forge) -> Sequence[PullRequest] | ForgeError:

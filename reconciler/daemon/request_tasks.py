@@ -9,6 +9,7 @@ from reconciler.daemon.open_drafts import DraftReader
 from reconciler.daemon.publish import HEADS, proposed_ref
 from reconciler.daemon.remotes import Remotes
 from reconciler.daemon.states import read_state
+from reconciler.gitio.errors import GitError
 from reconciler.krm.digest import digest
 from reconciler.planning.destination import Destination
 from reconciler.planning.open_drafts import OpenDraft, blocked_by
@@ -24,7 +25,7 @@ _MOST_WAITING = 200
 class RequestTask:
     """One draft branch that is to have a request. `read` tells whether what its words are made from has moved.
 
-    `since` is the date of its head: what waits longest comes first.
+    `since` is the date of its head: what waits longest comes first. `trouble` is why nothing can be said of it.
     """
 
     destination: Destination
@@ -35,6 +36,7 @@ class RequestTask:
     since: int
     proposed: bool
     words: RequestWords | None = None
+    trouble: str = ""
 
     @property
     def change(self) -> str:
@@ -76,7 +78,15 @@ def worded(
             bench = reader.look(task.destination)
             benches[task.destination] = {one.branch: one for one in bench.drafts}
         draft = benches[task.destination].get(task.branch)
-        yield replace(task, words=_words(draft, reader, page)) if draft else task
+        yield _in_words(task, draft, reader, page) if draft else task
+
+
+def _in_words(task: RequestTask, draft: OpenDraft, reader: DraftReader, page: Page) -> RequestTask:
+    try:
+        return replace(task, words=_words(draft, reader, page))
+    except GitError as error:
+        # people may put onto one draft what is too large to be read; the others are told of all the same
+        return replace(task, trouble=error.told)
 
 
 def _words(draft: OpenDraft, reader: DraftReader, page: Page) -> RequestWords:

@@ -6,7 +6,7 @@ its branches. State knows a request's number, so that one which people closed is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from math import ceil
@@ -139,8 +139,22 @@ class Requests:
     def _needs_words(self, task: RequestTask) -> bool:
         if self.board.is_agit(task.destination.url):
             return task.known.told != task.head
+        if self._backoff.rests(_key(task)):
+            # those that wait behind it are to come to words
+            return False
         untold = self.options.check and not task.known.told
-        return task.read != task.known.read or not task.known.number or untold
+        return task.read != task.known.read or not task.known.number or untold or self._is_over(task)
+
+    def _is_over(self, task: RequestTask) -> bool:
+        url = task.destination.url
+        if self.board.forge(url) is None:
+            return False
+        try:
+            request = self.board.request(url, task.known.number, task.branch)
+        except ForgeError:
+            # who settles the task is told
+            return False
+        return request is None or _is_over(request, task)
 
     # doing it
 
@@ -203,27 +217,52 @@ class Requests:
 
     def _close_leftovers(self, url: str, forge: Forge, tasks: Sequence[RequestTask], remotes: Remotes) -> None:
         """Close requests of ours whose branch is gone: not every forge does so by itself."""
-        remote = remotes.get(url)
-        drafts = {task.branch for task in tasks}
-        for one in list(self.board.open(url).values()):
-            if remote and is_ours(one.body) and one.head not in drafts and HEADS + one.head not in remote.refs:
-                forge.close(one)
-                self.board.put(url, replace(one, state="closed"))
-                log.info("request_closed", request=one.url, branch=one.head)
+        for one in self._leftovers(url, {task.branch for task in tasks}, remotes.get(url)):
+            try:
+                self._close(url, forge, one)
+            except (ForgeRefusedError, ForgeMissingError) as error:
+                log.warning("request_not_closed", request=one.url, why=error.message)
+
+    def _leftovers(self, url: str, drafts: Collection[str], remote: Remote | None) -> list[PullRequest]:
+        if remote is None:
+            return []
+        known = {ref.removeprefix(HEADS) for ref in remote.refs}.union(drafts)
+        left = [one for one in self.board.open(url).values() if is_ours(one.body) and one.head not in known]
+        try:
+            # to close one is to decline its draft, which another writer may have made since we read the branches
+            branches = remote.mirror.look() if left else {}
+        except GitError as error:
+            log.warning("requests_not_closed", url=url, why=error.message)
+            return []
+        return [one for one in left if HEADS + one.head not in branches]
+
+    def _close(self, url: str, forge: Forge, request: PullRequest) -> None:
+        now = forge.request(request.number)
+        if now.state == "open":
+            forge.close(now)
+            now = replace(now, state="closed")
+            log.info("request_closed", request=now.url, branch=now.head)
+        self.board.put(url, now)
 
     def _settle(self, url: str, forge: Forge, result: _Result, others: Sequence[str]) -> None:
         task = result.task
         if self._backoff.rests(_key(task)):
             result.trouble = self._refused.get(_key(task), "")
             return
+        if task.trouble:
+            result.trouble = f"the pull request of {task.branch} cannot be put into words: {task.trouble}"
+            return
         request = self._standing(url, result)
-        if request is None and (result.known.number or task.words is None):
+        if request is None and result.known.number:
+            return
+        if request is None and task.words is None:
+            result.wait()
             return
         if request is None:
             request = self._opened(url, forge, result, others)
             if request is None:
                 return
-        elif task.words and task.read != task.known.read:
+        elif task.words:
             request = self._reworded(url, forge, request, task.words, others)
         self._mark(url, forge, request, result)
         self._report(forge, result)
@@ -233,18 +272,17 @@ class Requests:
     def _standing(self, url: str, result: _Result) -> PullRequest | None:
         """Return the open request of a draft; one that ended at this very head is left for the next pass to judge."""
         task, number = result.task, result.known.number
-        request = self.board.request(url, number) if number else None
-        if request is None and not number:
-            request = self.board.between(url, task.branch, task.destination.branch)
-        if request is None:
-            return None
-        if request.state == "open":
-            result.known = replace(result.known, number=request.number)
-            return request
-        if request.commit != task.head:
-            # people went on after it had ended: a request of its own
+        request = self.board.request(url, number, task.branch) if number else None
+        if number and (request is None or _is_over(request, task)):
+            # a request of its own, which may be open already
             result.known = OpenRequest(change=result.known.change)
-        return None
+            number = 0
+        if not number:
+            request = self.board.between(url, task.branch, task.destination.branch)
+        if request is None or request.state != "open":
+            return None
+        result.known = replace(result.known, number=request.number)
+        return request
 
     def _opened(self, url: str, forge: Forge, result: _Result, others: Sequence[str]) -> PullRequest | None:
         task, words = result.task, result.task.words
@@ -255,11 +293,12 @@ class Requests:
             return None
         try:
             request = forge.create(self._new(task, words, others))
-        except ForgeRefusedError:
+        except ForgeRefusedError as error:
             # another writer may have been first, or a call of ours whose answer was lost
             found = forge.find(task.branch, task.destination.branch)
             if found is None or found.state != "open":
                 raise
+            log.warning("request_found", request=found.url, why=error.message)
             request = found
         self.board.put(url, request)
         result.known = replace(result.known, number=request.number)
@@ -305,7 +344,8 @@ class Requests:
             result.known = replace(result.known, told=told)
 
     def _take_note(self, result: _Result, words: str) -> None:
-        self._refused[_key(result.task)] = result.trouble = words
+        result.trouble = f"the forge refused a pull request of {result.task.branch}: {words}"
+        self._refused[_key(result.task)] = result.trouble
         self._backoff.failed(_key(result.task))
 
     # what is told of it
@@ -317,10 +357,10 @@ class Requests:
         for result in results:
             if result.trouble:
                 one = result.task.destination
-                message = f"Repository {one.name}: the forge refused a pull request of {result.task.branch}"
-                findings.append(REQUEST_REFUSED.finding(f"{message}: {result.trouble}", one.where))
+                findings.append(REQUEST_REFUSED.finding(f"Repository {one.name}: {result.trouble}", one.where))
         moments = [ceil(one.until) for one in rounds.values() if one.until is not None]
-        if findings or any(one.url in self.board.failures for one in near):
+        unworded = any(result.waits and result.task.words is None for result in results)
+        if findings or unworded or any(one.url in self.board.failures for one in near):
             moments.append(retry)
         if waiting := sum(result.waits for result in results):
             findings.append(REQUESTS_WAIT.finding(f"{waiting} drafts wait for their pull request"))
@@ -336,6 +376,13 @@ class Requests:
 
 def _key(task: RequestTask) -> str:
     return f"{task.destination.url} {task.branch} {task.read}"
+
+
+def _is_over(request: PullRequest, task: RequestTask) -> bool:
+    """Return whether a request says nothing of its draft any more: people went on after it, or merged it elsewhere."""
+    if request.state == "open":
+        return False
+    return request.commit != task.head or (request.state == "merged" and request.base != task.destination.branch)
 
 
 def _others(task: RequestTask, twins: Mapping[str, Sequence[str]]) -> list[str]:
@@ -373,7 +420,9 @@ def _push_states(remote: Remote, noted: Mapping[Destination, Mapping[str, OpenRe
     for (one, _), commit in zip(known, commits, strict=True):
         ref = state_ref.format(repository=one.name)
         units.append(PushUnit(one.name, (RefUpdate(ref, commit, remote.refs.get(ref)),)))
-    remote.mirror.push(units)
+    for name, outcome in remote.mirror.push(units).outcomes.items():
+        if not isinstance(outcome, Done):
+            log.warning("requests_not_noted", destination=name, why=describe(outcome))
 
 
 def _with(state: DestinationState | Finding | None, requests: Mapping[str, OpenRequest]) -> DestinationState | None:

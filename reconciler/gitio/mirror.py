@@ -118,6 +118,11 @@ class Mirror:
         assert self._refs is not None
         return MappingProxyType(self._refs)
 
+    def look(self) -> Mapping[str, CommitId]:
+        """Return the remote's branches by full name as they are at this moment; `refs` stays as it is."""
+        lines = self._run("ls-remote", "--quiet", "--heads", "origin").lines
+        return {ref: CommitId(commit) for commit, _, ref in (line.partition("\t") for line in lines)}
+
     def peeled(self, ref: str) -> CommitId | None:
         """Return the commit that a remote ref stands for, annotated tags followed; None if there is none."""
         self.refs()

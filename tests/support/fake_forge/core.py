@@ -241,6 +241,10 @@ class FakeRepository:
         if request.state == "open":
             self._end(request, "closed")
 
+    def delete(self, request: FakeRequest) -> None:
+        """Delete a pull request, as owners of GitLab and Gitea may: there never was one."""
+        del self._requests[request.number]
+
     def reopen(self, request: FakeRequest) -> None:
         """Open a closed pull request again."""
         if request.state == "open":
