@@ -1,6 +1,6 @@
 """Two writers, one branch: whoever loses the race reads again and appends again; nothing is lost, nothing is twice.
 
-200 rounds here; RECONCILER_RACE_ROUNDS=1000 for the long run.
+60 rounds here; RECONCILER_RACE_ROUNDS=1000 for the long run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from reconciler.gitio.writer import NewCommit, Put
 from reconciler.snapshot.objects import CommitId
 from tests.support.git_env import assert_sound, git, make_bare, read_file
 
-ROUNDS = int(os.environ.get("RECONCILER_RACE_ROUNDS", "200"))
+ROUNDS = int(os.environ.get("RECONCILER_RACE_ROUNDS", "60"))
 REF = "refs/heads/counter"
 FILE = "counter.txt"
 _SECONDS = 60.0
@@ -63,7 +63,7 @@ def test_two_writers_lose_nothing_and_duplicate_nothing(tmp_path: Path, caches: 
         for number in range(rounds):
             start.wait()
             outcomes += push_until_done(mirrors[writer], f"{number} from {writer}")
-            if number % 50 == 49:
+            if number % 20 == 19:
                 mirrors[writer].maintain()
         return outcomes
 

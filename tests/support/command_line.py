@@ -31,9 +31,9 @@ class Ended:
 def run_in(folder: Path, environment: dict[str, str], *arguments: str) -> Ended:
     """Run a command in a folder as a process with this environment would."""
     out, err = StringIO(), StringIO()
-    with _unchanged_logs(), chdir(folder), patch.dict(os.environ, environment, clear=True):
-        with redirect_stdout(out), redirect_stderr(err):
-            code = run(arguments)
+    there = patch.dict(os.environ, environment, clear=True)
+    with _unchanged_logs(), chdir(folder), there, redirect_stdout(out), redirect_stderr(err):
+        code = run(arguments)
     return Ended(code, out.getvalue(), err.getvalue())
 
 
