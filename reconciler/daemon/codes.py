@@ -7,6 +7,7 @@ from reconciler.krm.findings import Code, Scope, Severity
 from reconciler.packages import codes as packages
 from reconciler.planning import codes as planning
 from reconciler.rules import codes as rules
+from reconciler.rules.overrides import codes as overrides
 from reconciler.rules.variants import codes as variants
 from reconciler.snapshot import codes as snapshot
 
@@ -101,6 +102,6 @@ CODES = (
 
 ALL_CODES = tuple(
     code
-    for table in (krm.CODES, snapshot.CODES, packages.CODES, rules.CODES, variants.CODES, planning.CODES, CODES)
+    for table in (krm.CODES, snapshot.CODES, packages.CODES, rules.CODES, variants.CODES, overrides.CODES, planning.CODES, CODES)
     for code in table
 )

@@ -1,0 +1,237 @@
+"""Evaluation of one resource for one cluster: always from the resource as it was rendered (kubeadmiral 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from reconciler.krm.findings import Finding, Where, errors
+from reconciler.krm.identity import ObjectKey
+from reconciler.krm.pointer import format_pointer
+from reconciler.krm.secrets import MASK, is_secret
+from reconciler.krm.yaml import Document, Path, YamlError
+from reconciler.krm.yaml.same import same
+from reconciler.packages.package import PackageResource
+from reconciler.packages.parsing import edited_document
+from reconciler.rules.overrides.attach import OnMissing, attach, stripped
+from reconciler.rules.overrides.clusters import is_target
+from reconciler.rules.overrides.codes import (
+    ANNOTATIONS_TOO_LARGE,
+    IDENTITY_CHANGED,
+    POLICY_NO_EFFECT,
+    RESULT_UNWRITABLE,
+)
+from reconciler.rules.overrides.command_args import apply_list
+from reconciler.rules.overrides.edits import ABSENT, value_at
+from reconciler.rules.overrides.effect import Effect, Note
+from reconciler.rules.overrides.envs import apply_envs
+from reconciler.rules.overrides.fields import shown
+from reconciler.rules.overrides.image import apply_image
+from reconciler.rules.overrides.jsonpatch import FINALIZERS, apply_patch_item, tidy_finalizers
+from reconciler.rules.overrides.metadata import apply_map
+from reconciler.rules.overrides.model import (
+    Cluster,
+    EnvItem,
+    ImageItem,
+    Item,
+    ListItem,
+    MapItem,
+    Overrider,
+    PatchItem,
+    Policy,
+    Rule,
+)
+from reconciler.rules.overrides.pod_spec import POD_SPEC_PATHS, Template
+from reconciler.rules.overrides.provenance import Step, steps_data, steps_of
+from reconciler.rules.overrides.read_policy import Policies
+
+ANNOTATIONS_BYTES = 262_144
+_IDENTITY: tuple[Path, ...] = (("kind",), ("metadata", "name"), ("metadata", "namespace"), ("metadata", "generateName"))
+
+
+@dataclass(frozen=True)
+class Options:
+    """What those who run the program decide: about policies that are not there, and where kinds have pod templates."""
+
+    on_missing: OnMissing = "fail"
+    pod_spec_paths: Mapping[tuple[str, str], Path] = field(default_factory=lambda: POD_SPEC_PATHS)
+
+
+@dataclass(frozen=True)
+class Matched:
+    """An attached policy, and the numbers of its rules that were for the cluster."""
+
+    policy: Policy
+    rules: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Overridden:
+    """What became of a resource on a cluster; with an error finding it is as it was, and must not be published.
+
+    `asked` are all the policies that it names, `matched` those that are attached, in the order of their effect.
+    """
+
+    resource: PackageResource
+    document: Document
+    findings: tuple[Finding, ...] = ()
+    steps: tuple[Step, ...] = ()
+    asked: tuple[ObjectKey, ...] = ()
+    matched: tuple[Matched, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether the resource must not be published."""
+        return bool(errors(self.findings))
+
+    def as_data(self) -> list[dict[str, Any]]:
+        """Return what was changed as `overrides` of a status file (design 10.28)."""
+        return steps_data(self.resource.file, str(self.resource.key), self.steps)
+
+
+def override_resource(
+    resource: PackageResource, policies: Policies, cluster: Cluster, options: Options | None = None
+) -> Overridden:
+    """Return a resource as a cluster is to have it: without our marks, and with its policies applied."""
+    options = options or Options()
+    attached = attach(resource, policies, options.on_missing)
+    matched = tuple(_matched(policy, cluster) for policy in attached.policies)
+    template = Template(resource.group, resource.kind, options.pod_spec_paths)
+    run = _Run(resource, stripped(resource.data), [finding_of(resource, note) for note in attached.notes])
+    if not attached.failed:
+        run.apply(matched, template)
+    run.write()
+    document = resource.document if errors(run.findings) else run.document
+    return Overridden(resource, document, tuple(run.findings), tuple(run.steps), attached.asked, matched)
+
+
+def _matched(policy: Policy, cluster: Cluster) -> Matched:
+    return Matched(policy, tuple(n for n, rule in enumerate(policy.rules) if is_target(rule.targets, cluster)))
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One item of one rule, and where it stands."""
+
+    policy: Policy
+    rule: int
+    overrider: Overrider
+    number: int
+    item: Item
+
+    @cached_property
+    def where(self) -> str:
+        return f"spec.overrideRules[{self.rule}].overriders.{self.overrider}[{self.number}]"
+
+    def apply(self, data: Any, template: Template) -> Effect:
+        """Return what the item makes of the data."""
+        match self.item, self.overrider:
+            case ImageItem() as item, _:
+                return apply_image(data, item, template)
+            case ListItem() as item, "command" | "args" as field_name:
+                return apply_list(data, item, template, field_name)
+            case EnvItem() as item, _:
+                return apply_envs(data, item, template)
+            case MapItem() as item, "annotations" | "labels" as field_name:
+                return apply_map(data, item, field_name)
+            case PatchItem() as item, _:
+                return apply_patch_item(data, item)
+        raise AssertionError(f"{self.overrider} has no items of {type(self.item)}")
+
+
+def _tasks(matched: tuple[Matched, ...]) -> Iterator[_Task]:
+    for one in matched:
+        for number in one.rules:
+            yield from _tasks_of_rule(one.policy, number, one.policy.rules[number])
+
+
+def _tasks_of_rule(policy: Policy, number: int, rule: Rule) -> Iterator[_Task]:
+    for overrider, items in rule.overriders:
+        for index, item in enumerate(items):
+            yield _Task(policy, number, overrider, index, item)
+
+
+class _Run:
+    """One evaluation: the data as far as it has come, and all that is to be told of it."""
+
+    def __init__(self, resource: PackageResource, data: Any, findings: list[Finding]) -> None:
+        self.resource = resource
+        self.working = data
+        self.data = data
+        self.findings = findings
+        self.steps: list[Step] = []
+        self.document = resource.document
+
+    def apply(self, matched: tuple[Matched, ...], template: Template) -> None:
+        """Apply every item in order, until one fails."""
+        tasks = tuple(_tasks(matched))
+        for task in tasks:
+            effect = task.apply(self.data, template)
+            self.findings += (finding_of(self.resource, note, task) for note in effect.notes)
+            if effect.failed:
+                return
+            self._become(effect.data, task.policy.label, task.where)
+        self._tidy()
+        self._check(tasks)
+
+    def write(self) -> None:
+        """Make the document that means the data."""
+        try:
+            self.document = edited_document(self.resource.document, self.data)
+        except YamlError as error:
+            self._note(Note(RESULT_UNWRITABLE, f"the result must be something that YAML can hold: {error}"))
+
+    def _become(self, data: Any, by: str, where: str) -> None:
+        self.steps += steps_of(self.data, data, by, where)
+        self.data = data
+
+    def _tidy(self) -> None:
+        touched = [step for step in self.steps if step.path[: len(FINALIZERS)] == FINALIZERS]
+        if touched:
+            self._become(tidy_finalizers(self.data), touched[-1].by, touched[-1].where)
+
+    def _check(self, tasks: tuple[_Task, ...]) -> None:
+        for path in _IDENTITY:
+            if not same(value_at(self.working, path), value_at(self.data, path)):
+                self._note(self._other_identity(path))
+        annotations = value_at(self.data, ("metadata", "annotations"))
+        if (
+            annotations is not value_at(self.working, ("metadata", "annotations"))
+            and _size(annotations) > ANNOTATIONS_BYTES
+        ):
+            message = f"keys and values of all annotations must have at most {ANNOTATIONS_BYTES} bytes"
+            self._note(Note(ANNOTATIONS_TOO_LARGE, message, ("metadata", "annotations")))
+        if tasks and same(self.working, self.data):
+            names = " and ".join(dict.fromkeys(task.policy.label for task in tasks))
+            self._note(Note(POLICY_NO_EFFECT, f"{names}: rules apply here, and change nothing"))
+
+    def _other_identity(self, path: Path) -> Note:
+        culprit = next(step for step in reversed(self.steps) if path[: len(step.path)] == step.path)
+        was, found = (_quoted(value_at(data, path)) for data in (self.working, self.data))
+        message = f"{culprit.by} {culprit.where}: {format_pointer(path)} must stay {was}, and not become {found}"
+        return Note(IDENTITY_CHANGED, message, path)
+
+    def _note(self, note: Note) -> None:
+        self.findings.append(finding_of(self.resource, note))
+
+
+def _quoted(value: Any) -> str:
+    return "absent" if value is ABSENT else shown(value)
+
+
+def _size(annotations: Any) -> int:
+    entries = annotations.items() if isinstance(annotations, dict) else ()
+    return sum(len(text.encode()) for entry in entries for text in entry if isinstance(text, str))
+
+
+def finding_of(resource: PackageResource, note: Note, task: _Task | None = None) -> Finding:
+    """Return what an overrider says of a resource as a finding; values of Secrets are masked (design 10.29)."""
+    value = MASK if is_secret(resource.data) else note.value
+    quoted = "" if note.value is ABSENT else f', not "{value}"'
+    start = f"{task.policy.label} {task.where}: " if task else ""
+    # JSON is read as data alone, without its lines
+    line = 0 if resource.file.endswith(".json") else resource.document.line_of(note.path)
+    where = Where(resource.file, line, str(resource.key), format_pointer(note.path))
+    return note.code.finding(f"{start}{note.message}{quoted}", where)

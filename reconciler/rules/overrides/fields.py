@@ -1,0 +1,131 @@
+"""Fields: a mapping of a policy, read field by field; every fault is a finding at its line, and the reading goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from reconciler.krm.findings import Code, Finding, Where
+from reconciler.krm.yaml import Path
+from reconciler.rules.overrides.codes import POLICY_INVALID, VALUE_REQUIRED
+
+_SHOWN = 80
+
+
+@dataclass
+class Faults:
+    """What is wrong with one policy, in the order of its reading."""
+
+    where_at: Callable[[Path], Where]
+    findings: list[Finding] = field(default_factory=list)
+
+    def add(self, path: Path, message: str, code: Code = POLICY_INVALID) -> None:
+        """Note a fault; the message completes a sentence that begins with the field."""
+        self.findings.append(code.finding(f"{dotted(path)} {message}", self.where_at(path)))
+
+
+class Fields:
+    """One mapping at a path; null counts as absent, a field that is not `known` is a fault.
+
+    A field of a wrong type is a fault and reads as absent.
+    """
+
+    def __init__(self, value: object, path: Path, faults: Faults, known: Sequence[str]) -> None:
+        self.path = path
+        self.faults = faults
+        self.data: Mapping[Any, Any] = value if isinstance(value, Mapping) else {}
+        if value is not None and not isinstance(value, Mapping):
+            faults.add(path, f"must be a mapping, not {shown(value)}")
+        for name in self.data:
+            if name not in known:
+                faults.add((*path, str(name)), f"is unknown; allowed are {', '.join(known)}")
+
+    def fault(self, name: str, message: str, code: Code = POLICY_INVALID) -> None:
+        """Note a fault of a field."""
+        self.faults.add((*self.path, name), message, code)
+
+    def has(self, name: str) -> bool:
+        """Tell whether a field is written, null aside."""
+        return self.data.get(name) is not None
+
+    def text(self, name: str, *, required: bool = False) -> str:
+        """Return a string, "" when absent; a required one must not be that."""
+        value = self.data.get(name)
+        if value is not None and not isinstance(value, str):
+            self.fault(name, f"must be a string, not {shown(value)}: quote it")
+        elif required and not value:
+            self.fault(name, "must be a string that is not empty")
+        return value if isinstance(value, str) else ""
+
+    def choice(self, name: str, allowed: Sequence[str], default: str = "", code: Code = POLICY_INVALID) -> str:
+        """Return one of the allowed words, the default when absent or empty, or when it is none of them."""
+        value = self.data.get(name)
+        if value in (None, "") and default:
+            return default
+        if isinstance(value, str) and value in allowed:
+            return value
+        self.fault(name, f"must be one of {', '.join(allowed)}, not {shown(value)}", code)
+        return default or allowed[0]
+
+    def mapping(self, name: str, known: Sequence[str]) -> Fields:
+        """Return a mapping below this one; empty when absent."""
+        return Fields(self.data.get(name), (*self.path, name), self.faults, known)
+
+    def items(self, name: str) -> Iterator[tuple[Path, Any]]:
+        """Yield path and value of each item of a list; nothing when absent."""
+        value = self.data.get(name)
+        if value is None:
+            return
+        if not isinstance(value, list):
+            self.fault(name, f"must be a list, not {shown(value)}")
+            return
+        for index, item in enumerate(value):
+            yield (*self.path, name, index), item
+
+    def mappings(self, name: str, known: Sequence[str]) -> Iterator[Fields]:
+        """Yield each mapping of a list."""
+        for path, item in self.items(name):
+            # null among items would be an item without fields, and nobody means that
+            yield Fields("null" if item is None else item, path, self.faults, known)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return a list of strings; () when absent."""
+        found = []
+        for path, item in self.items(name):
+            if isinstance(item, str):
+                found.append(item)
+            else:
+                self.faults.add(path, f"must be a string, not {shown(item)}: quote it")
+        return tuple(found)
+
+    def string_map(self, name: str) -> dict[str, str]:
+        """Return a mapping of strings to strings; {} when absent."""
+        value, found = self.data.get(name), {}
+        if value is not None and not isinstance(value, Mapping):
+            self.fault(name, f"must be a mapping, not {shown(value)}")
+            return {}
+        for key, one in (value or {}).items():
+            if isinstance(one, str):
+                found[key] = one
+            else:
+                self.faults.add((*self.path, name, key), f"must be a string, not {shown(one)}: quote it")
+        return found
+
+    def require(self, name: str, what: str) -> None:
+        """Note that a value is needed, unless the field is written."""
+        if not self.has(name):
+            self.fault(name, f"must be {what}", VALUE_REQUIRED)
+
+
+def dotted(path: Path) -> str:
+    """Return a path as policies are talked about: `spec.overrideRules[2].overriders`."""
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return "".join(steps).removeprefix(".")
+
+
+def shown(value: object) -> str:
+    """Return a value as messages quote it: compact JSON, not too long."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

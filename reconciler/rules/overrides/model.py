@@ -1,0 +1,137 @@
+"""Override policies as values: what was read and found sound (kubeadmiral 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from reconciler.krm.identity import ObjectKey
+from reconciler.rules.overrides.edits import ABSENT
+
+GROUP = "core.kubeadmiral.io"
+API_VERSION = f"{GROUP}/v1alpha1"
+NAMESPACED_KIND = "OverridePolicy"
+CLUSTER_KIND = "ClusterOverridePolicy"
+
+Component = Literal["Registry", "Repository", "Tag", "Digest"]
+MapOperator = Literal["addIfAbsent", "overwrite", "delete"]
+ListOperator = Literal["append", "overwrite", "delete"]
+PatchOperator = Literal["add", "remove", "replace"]
+Overrider = Literal["image", "command", "args", "envs", "annotations", "labels", "jsonpatch"]
+OVERRIDERS: tuple[Overrider, ...] = ("image", "command", "args", "envs", "annotations", "labels", "jsonpatch")
+"""In the order in which a rule applies them, whatever the order in its file (kubeadmiral 4)."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster that resources go to: its name and its labels, of all that is known of it (design 10.3)."""
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """One entry of matchExpressions or matchFields."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Term:
+    """Requirements that must all be met, on labels and on the name; one without any is met by no cluster."""
+
+    expressions: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Which clusters a rule applies to; every part that is empty lets all through (kubeadmiral 3)."""
+
+    clusters: tuple[str, ...] = ()
+    selector: Mapping[str, str] = field(default_factory=dict)
+    affinity: tuple[Term, ...] = ()
+
+
+@dataclass(frozen=True)
+class ImageOperation:
+    """A change of one component of an image."""
+
+    component: Component
+    operator: MapOperator
+    value: str = ""
+
+
+@dataclass(frozen=True)
+class ImageItem:
+    """Changes of the images of some containers, all without names, or of the string at `path`."""
+
+    names: tuple[str, ...] = ()
+    path: tuple[str, ...] | None = None
+    operations: tuple[ImageOperation, ...] = ()
+
+
+@dataclass(frozen=True)
+class ListItem:
+    """A change of the command or the arguments of one container."""
+
+    container: str
+    operator: ListOperator
+    value: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class EnvItem:
+    """A change of the environment of one container; the entries are as they are to stand in it."""
+
+    container: str
+    operator: MapOperator
+    value: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class MapItem:
+    """A change of the labels or annotations of the object."""
+
+    operator: MapOperator
+    value: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class PatchItem:
+    """One operation of a JSON patch; `value` is ABSENT where none is written."""
+
+    operator: PatchOperator
+    path: tuple[str, ...]
+    value: Any = ABSENT
+
+
+Item = ImageItem | ListItem | EnvItem | MapItem | PatchItem
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One of overrideRules; `overriders` are in the order of OVERRIDERS, each with its items as written."""
+
+    targets: Targets = Targets()
+    overriders: tuple[tuple[Overrider, tuple[Item, ...]], ...] = ()
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A sound policy, and where it is written."""
+
+    key: ObjectKey
+    file: str
+    line: int
+    digest: str
+    rules: tuple[Rule, ...]
+
+    @property
+    def label(self) -> str:
+        """How provenance and messages name it: kind, namespace if it has one, name (kubeadmiral 10.3)."""
+        return "/".join(part for part in (self.key.kind, self.key.namespace, self.key.name) if part)

@@ -1,0 +1,111 @@
+"""The overrides of a package on its way to a cluster: which of its documents are meant, and the files afterwards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from posixpath import basename
+from typing import Any
+
+from reconciler.krm.findings import Finding, errors
+from reconciler.krm.identity import ObjectKey
+from reconciler.krm.yaml import Document, YamlFile
+from reconciler.packages.kptfile import KPTFILE
+from reconciler.packages.package import Package, PackageResource
+from reconciler.packages.parsing import edited_document, json_text, parse_cached
+from reconciler.rules.overrides.apply import Options, Overridden, finding_of, override_resource
+from reconciler.rules.overrides.attach import list_notes
+from reconciler.rules.overrides.model import GROUP, Cluster
+from reconciler.rules.overrides.read_policy import Policies
+from reconciler.snapshot.files import FileTree
+
+
+@dataclass(frozen=True)
+class OverriddenPackage:
+    """A package as a cluster is to have it; with an error finding its files are as they were, and must not be used.
+
+    `resources` are the documents that name policies, in the order of their files; `asked` all the policies that they
+    name, whether these exist or not: the outcome depends on them, and on the cluster, and on nothing else.
+    """
+
+    files: FileTree
+    resources: tuple[Overridden, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    asked: tuple[ObjectKey, ...] = ()
+
+    def as_data(self) -> list[dict[str, Any]]:
+        """Return what was changed as `overrides` of the status file (design 10.28)."""
+        return [entry for one in self.resources for entry in one.as_data()]
+
+
+def override_package(
+    files: FileTree, policies: Policies, cluster: Cluster, options: Options | None = None
+) -> OverriddenPackage:
+    """Return a package with the policies of its resources applied, and without the labels that name them.
+
+    KRM documents are meant, but not a Kptfile, local config, policies, Lists, and files that are ignored or cannot be
+    read (design 10.16).
+    """
+    resources = Package(files).resources
+    overridden = tuple(override_resource(one, policies, cluster, options) for one in resources if is_considered(one))
+    told = [finding_of(one, note) for one in resources if is_list(one) for note in list_notes(one.data)]
+    findings = tuple(finding for one in overridden for finding in one.findings) + tuple(told)
+    named = tuple(one for one in overridden if one.asked)
+    asked = tuple(sorted({key for one in named for key in one.asked}))
+    changed = files if errors(findings) else _written(files, overridden)
+    return OverriddenPackage(changed, named, findings, asked)
+
+
+def is_considered(resource: PackageResource) -> bool:
+    """Tell whether policies can be attached to a document of a package."""
+    return bool(
+        resource.api_version
+        and resource.kind
+        and basename(resource.path) != KPTFILE
+        and not resource.is_local_config
+        and not (resource.group == GROUP and resource.kind.endswith("Policy"))
+        and not is_list(resource)
+    )
+
+
+def is_list(resource: PackageResource) -> bool:
+    """Tell whether a document is a List of others."""
+    data = resource.data
+    return resource.kind.endswith("List") and isinstance(data, Mapping) and isinstance(data.get("items"), list)
+
+
+def _written(files: FileTree, overridden: tuple[Overridden, ...]) -> FileTree:
+    changed: dict[str, dict[int, Document]] = {}
+    for one in overridden:
+        if one.document is not one.resource.document:
+            changed.setdefault(one.resource.file, {})[one.resource.index] = one.document
+    written = {path: _content(path, files[path].data, documents) for path, documents in changed.items()}
+    return files.with_files(written) if written else files
+
+
+def _content(path: str, old: bytes, documents: Mapping[int, Document]) -> bytes:
+    if path.endswith(".json"):
+        return _json(old, documents[0].data)
+    source = parse_cached(old)
+    assert isinstance(source, YamlFile)  # its documents were read
+    for index, document in documents.items():
+        source = source.replace(index, document)
+    return source.to_bytes()
+
+
+def _json(old: bytes, data: Any) -> bytes:
+    """Return a JSON file with other data, edited as text where that is possible."""
+    source = parse_cached(old)
+    if isinstance(source, YamlFile) and len(source.documents) == 1:
+        text = source.replace(0, edited_document(source.documents[0], data)).to_bytes()
+        if _means(text, data):
+            return text
+    return json_text(data, old)
+
+
+def _means(text: bytes, data: Any) -> bool:
+    try:
+        return bool(json.loads(text) == data)
+    except ValueError:
+        return False

@@ -1,0 +1,122 @@
+"""Provenance: what each item changed in a resource, leaf by leaf, as may be shown (kubeadmiral 10.3, design 10.28)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from reconciler.krm.digest import canonical_json, digest
+from reconciler.krm.pointer import format_pointer
+from reconciler.krm.secrets import MASK, holds_secret, is_secret
+from reconciler.krm.yaml import Path
+from reconciler.krm.yaml.same import same
+from reconciler.rules.overrides.edits import ABSENT
+
+SHOWN_BYTES = 1024
+_SECRET_FIELDS = ("data", "stringData")
+_SHORT = 12
+
+Op = Literal["added", "replaced", "removed"]
+Change = tuple[Path, Any, Any]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One change of one leaf; `where` is the item in the policy `by`, ABSENT values were or are not there.
+
+    Values are as they may be shown: those of Secrets are masked, long ones shortened.
+    """
+
+    path: Path
+    by: str
+    where: str
+    op: Op
+    before: Any = ABSENT
+    after: Any = ABSENT
+
+    @property
+    def pointer(self) -> str:
+        """The leaf as a JSON pointer, as of this step."""
+        return format_pointer(self.path)
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the step as status files write it."""
+        data = {"by": self.by, "where": self.where, "op": self.op, "before": self.before, "after": self.after}
+        return {name: value for name, value in data.items() if value is not ABSENT}
+
+
+def steps_of(before: Any, after: Any, by: str, where: str) -> tuple[Step, ...]:
+    """Return what one item changed in a resource."""
+    hides = is_secret(before) or is_secret(after)
+    return tuple(
+        Step(path, by, where, _op(old, new), _shown(old, path, hides=hides), _shown(new, path, hides=hides))
+        for path, old, new in _changes(before, after, ())
+    )
+
+
+def steps_data(file: str, resource: str, steps: Iterable[Step]) -> list[dict[str, Any]]:
+    """Return the steps of a resource by pointer, each with its steps in their order, as status files write them."""
+    by_pointer: dict[str, list[Step]] = {}
+    for step in steps:
+        by_pointer.setdefault(step.pointer, []).append(step)
+    return [
+        {
+            "file": file,
+            "resource": resource,
+            "pointer": pointer,
+            "steps": [step.as_data() for step in by_pointer[pointer]],
+        }
+        for pointer in sorted(by_pointer)
+    ]
+
+
+def _changes(before: Any, after: Any, path: Path) -> Iterator[Change]:
+    if before is after:
+        return
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in dict.fromkeys((*before, *after)):
+            yield from _changes(before.get(key, ABSENT), after.get(key, ABSENT), (*path, key))
+    elif isinstance(before, list) and isinstance(after, list):
+        yield from _list_changes(before, after, path)
+    elif before is ABSENT or after is ABSENT:
+        yield from _leaves(before, after, path)
+    elif not same(before, after):
+        yield path, before, after
+
+
+def _leaves(before: Any, after: Any, path: Path) -> Iterator[Change]:
+    """Yield what is in a value that is new or gone."""
+    value = after if before is ABSENT else before
+    if not isinstance(value, dict) or not value:
+        yield path, before, after
+        return
+    for key, one in value.items():
+        yield from _leaves(*((ABSENT, one) if before is ABSENT else (one, ABSENT)), (*path, key))
+
+
+def _list_changes(before: list[Any], after: list[Any], path: Path) -> Iterator[Change]:
+    shorter = min(len(before), len(after))
+    start = next((index for index in range(shorter) if not same(before[index], after[index])), shorter)
+    rest = shorter - start
+    end = next((index for index in range(rest) if not same(before[-1 - index], after[-1 - index])), rest)
+    old, new = before[start : len(before) - end], after[start : len(after) - end]
+    for index in range(max(len(old), len(new))):
+        was, will = (items[index] if index < len(items) else ABSENT for items in (old, new))
+        yield from _changes(was, will, (*path, start + index))
+
+
+def _op(before: Any, after: Any) -> Op:
+    return "added" if before is ABSENT else "removed" if after is ABSENT else "replaced"
+
+
+def _shown(value: Any, path: Path, *, hides: bool) -> Any:
+    if value is ABSENT or value is None:
+        return value
+    if (hides and path[:1] and path[0] in _SECRET_FIELDS) or holds_secret(value):
+        return MASK
+    text = canonical_json(value)
+    if len(text) <= SHOWN_BYTES:
+        return value
+    start = (value if isinstance(value, str) else text.decode(errors="replace"))[: SHOWN_BYTES // 4]
+    return f"{start}… ({len(text)} bytes, {digest(value)[: len('sha256:') + _SHORT]})"

@@ -1,0 +1,166 @@
+"""Reading the overriders of a rule: everything that can be told without a resource is told here (kubeadmiral 1, 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from reconciler.krm.names import annotation_key_fault, label_key_fault, label_value_fault
+from reconciler.krm.pointer import PointerError, parse_pointer
+from reconciler.rules.overrides.codes import (
+    DIGEST_INVALID,
+    FORBIDDEN_PATH,
+    IMAGE_PATH_INVALID,
+    OPERATOR_UNSUPPORTED,
+    PATCH_PATH_INVALID,
+    PATCH_VALUE_MISSING,
+    TAG_INVALID,
+    VALUE_REQUIRED,
+)
+from reconciler.rules.overrides.edits import ABSENT
+from reconciler.rules.overrides.fields import Fields, shown
+from reconciler.rules.overrides.model import (
+    OVERRIDERS,
+    Component,
+    EnvItem,
+    ImageItem,
+    ImageOperation,
+    Item,
+    ListItem,
+    ListOperator,
+    MapItem,
+    MapOperator,
+    Overrider,
+    PatchItem,
+    PatchOperator,
+)
+from reconciler.rules.overrides.reference import digest_fault, tag_fault
+
+COMPONENTS = ("Registry", "Repository", "Tag", "Digest")
+MAP_OPERATORS = ("addIfAbsent", "overwrite", "delete")
+LIST_OPERATORS = ("append", "overwrite", "delete")
+PATCH_OPERATORS = ("add", "remove", "replace")
+FORBIDDEN_PATHS = ("/kind", "/metadata/name", "/metadata/namespace", "/metadata/generateName")
+
+
+def read_overriders(rule: Fields) -> tuple[tuple[Overrider, tuple[Item, ...]], ...]:
+    """Return the items of a rule by overrider, in the order in which they take effect."""
+    overriders = rule.mapping("overriders", OVERRIDERS)
+    read = {name: tuple(_READERS[name](one) for one in overriders.mappings(name, _FIELDS[name])) for name in OVERRIDERS}
+    return tuple((name, items) for name, items in read.items() if items)
+
+
+def _read_image(item: Fields) -> ImageItem:
+    if not item.has("operations"):
+        item.fault("operations", "must be a list")
+    operations = item.mappings("operations", ("imageComponent", "operator", "value"))
+    path, text = None, item.text("imagePath")
+    if text:
+        path = _pointer(item, "imagePath", text, IMAGE_PATH_INVALID)
+    return ImageItem(item.texts("containerNames"), path, tuple(map(_read_operation, operations)))
+
+
+def _read_operation(one: Fields) -> ImageOperation:
+    component = cast("Component", one.choice("imageComponent", COMPONENTS))
+    operator = _map_operator(one)
+    value = one.text("value")
+    if operator != "delete":
+        if not value:
+            one.fault("value", f"must not be empty for {operator}; use delete to clear {component}", VALUE_REQUIRED)
+        elif component == "Tag" and (fault := tag_fault(value)):
+            one.fault("value", f"{fault}, not {shown(value)}", TAG_INVALID)
+        elif component == "Digest" and (fault := digest_fault(value)):
+            one.fault("value", f"{fault}, not {shown(value)}", DIGEST_INVALID)
+    return ImageOperation(component, operator, value)
+
+
+def _read_list(item: Fields) -> ListItem:
+    item.require("value", "a list of strings")
+    container, value = item.text("containerName", required=True), item.texts("value")
+    operator = cast("ListOperator", item.choice("operator", LIST_OPERATORS, "overwrite", OPERATOR_UNSUPPORTED))
+    if operator == "append" and item.data.get("value") == []:
+        item.fault("value", "must not be empty for append", VALUE_REQUIRED)
+    return ListItem(container, operator, value)
+
+
+def _read_env(item: Fields) -> EnvItem:
+    item.require("value", "a list of variables")
+    container, operator = item.text("containerName", required=True), _map_operator(item)
+    entries = []
+    for path, entry in item.items("value"):
+        # a variable may have any other field: newer versions of Kubernetes know more of them
+        fields = Fields(entry or "null", path, item.faults, tuple(entry) if isinstance(entry, Mapping) else ())
+        fields.text("name", required=True)
+        fields.text("value")
+        entries.append(fields.data)
+    if operator == "addIfAbsent" and item.data.get("value") == []:
+        item.fault("value", "must not be empty for addIfAbsent", VALUE_REQUIRED)
+    return EnvItem(container, operator, tuple(entries))
+
+
+def _read_labels(item: Fields) -> MapItem:
+    return _read_map(item, lambda key, value: label_key_fault(key) or label_value_fault(value))
+
+
+def _read_annotations(item: Fields) -> MapItem:
+    return _read_map(item, lambda key, _: annotation_key_fault(key))
+
+
+def _read_map(item: Fields, fault_of: Callable[[str, str], str | None]) -> MapItem:
+    item.require("value", "a mapping of strings")
+    operator, value = _map_operator(item), item.string_map("value")
+    if operator == "addIfAbsent" and item.data.get("value") == {}:
+        item.fault("value", "must not be empty for addIfAbsent", VALUE_REQUIRED)
+    for key, text in value.items() if operator != "delete" else ():
+        if fault := fault_of(key, text):
+            item.fault("value", f"must be valid: {fault}")
+    return MapItem(operator, value)
+
+
+def _read_patch(item: Fields) -> PatchItem:
+    operator = cast("PatchOperator", item.choice("operator", PATCH_OPERATORS, "replace", OPERATOR_UNSUPPORTED))
+    text = item.text("path")
+    path = _pointer(item, "path", text, PATCH_PATH_INVALID)
+    if text in FORBIDDEN_PATHS:
+        item.fault("path", f"must not be one of {', '.join(FORBIDDEN_PATHS)}", FORBIDDEN_PATH)
+    if operator == "remove":
+        return PatchItem(operator, path)
+    if "value" not in item.data and item.data.get("operator") in (None, "", operator):
+        item.fault("value", f"must be written for {operator}, if only as null", PATCH_VALUE_MISSING)
+    return PatchItem(operator, path, item.data.get("value", ABSENT))
+
+
+def _pointer(item: Fields, name: str, text: str, code: Any) -> tuple[str, ...]:
+    try:
+        path = parse_pointer(text)
+    except PointerError as error:
+        item.fault(name, f"must be a JSON pointer: {error}", code)
+        return ()
+    if not path:
+        item.fault(name, "must begin with /: the whole document cannot be meant", code)
+    return path
+
+
+def _map_operator(item: Fields) -> MapOperator:
+    return cast("MapOperator", item.choice("operator", MAP_OPERATORS, "overwrite", OPERATOR_UNSUPPORTED))
+
+
+_READERS: Mapping[Overrider, Callable[[Fields], Item]] = {
+    "image": _read_image,
+    "command": _read_list,
+    "args": _read_list,
+    "envs": _read_env,
+    "annotations": _read_annotations,
+    "labels": _read_labels,
+    "jsonpatch": _read_patch,
+}
+_OF_CONTAINER = ("containerName", "operator", "value")
+_FIELDS: Mapping[Overrider, Sequence[str]] = {
+    "image": ("containerNames", "imagePath", "operations"),
+    "command": _OF_CONTAINER,
+    "args": _OF_CONTAINER,
+    "envs": _OF_CONTAINER,
+    "annotations": ("operator", "value"),
+    "labels": ("operator", "value"),
+    "jsonpatch": ("operator", "path", "value"),
+}

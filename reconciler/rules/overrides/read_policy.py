@@ -1,0 +1,85 @@
+"""Reading OverridePolicies and ClusterOverridePolicies: each with everything that is wrong with it (kubeadmiral 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from reconciler.krm.findings import Finding
+from reconciler.krm.identity import ObjectKey
+from reconciler.rules.overrides.codes import NAMESPACE_MISSING
+from reconciler.rules.overrides.fields import Faults, Fields, shown
+from reconciler.rules.overrides.model import API_VERSION, CLUSTER_KIND, GROUP, NAMESPACED_KIND, Policy, Rule
+from reconciler.rules.overrides.read_overriders import read_overriders
+from reconciler.rules.overrides.read_targets import read_targets
+from reconciler.snapshot.catalog import Catalog, ConfigObject
+
+_OBJECT_FIELDS = ("apiVersion", "kind", "metadata", "spec", "status")
+_RULE_FIELDS = ("targetClusters", "overriders")
+
+
+@dataclass(frozen=True)
+class Policies:
+    """Every policy of a catalog by identity: the sound ones, those that are not, and those that stand there twice.
+
+    `is_whole`: what is not among them does not exist; else it may stand in a file that could not be read.
+    """
+
+    sound: Mapping[ObjectKey, Policy] = field(default_factory=dict)
+    invalid: frozenset[ObjectKey] = frozenset()
+    duplicates: frozenset[ObjectKey] = frozenset()
+    findings: tuple[Finding, ...] = ()
+    is_whole: bool = True
+
+
+def policy_key(kind: str, namespace: str, name: str) -> ObjectKey:
+    """Return the identity of a policy; a ClusterOverridePolicy has no namespace."""
+    return ObjectKey(GROUP, kind, namespace if kind == NAMESPACED_KIND else "", name)
+
+
+def read_policies(catalog: Catalog) -> Policies:
+    """Return all policies of the config; that one stands there twice the catalog has told already (design 10.2)."""
+    sound: dict[ObjectKey, Policy] = {}
+    invalid: set[ObjectKey] = set()
+    findings: list[Finding] = []
+    for kind in (CLUSTER_KIND, NAMESPACED_KIND):
+        for one in catalog.of_kind(GROUP, kind):
+            policy, faults = read_policy(one)
+            findings += faults
+            if policy:
+                sound[one.key] = policy
+            else:
+                invalid.add(policy_key(kind, one.key.namespace, one.key.name))
+    # one that is wrong beside a sound one of the same name: nobody knows which is meant
+    kept = {key: policy for key, policy in sound.items() if key not in invalid}
+    twice = frozenset(key for key in catalog.duplicates if key.group == GROUP)
+    return Policies(kept, frozenset(invalid), twice, tuple(findings), catalog.is_whole)
+
+
+def read_policy(one: ConfigObject) -> tuple[Policy | None, tuple[Finding, ...]]:
+    """Return the policy and no findings, or None and an error for every fault."""
+    faults = Faults(one.where_at)
+    whole = Fields(one.data, (), faults, _OBJECT_FIELDS)
+    if one.api_version != API_VERSION:
+        whole.fault("apiVersion", f"must be {API_VERSION}, not {shown(one.api_version)}")
+    _check_namespace(one, faults)
+    if not whole.has("spec"):
+        whole.fault("spec", "must be a mapping")
+    rules = read_rules(whole)
+    if faults.findings:
+        return None, tuple(faults.findings)
+    return Policy(one.key, one.file, one.document.line, one.digest, rules), ()
+
+
+def read_rules(whole: Fields) -> tuple[Rule, ...]:
+    """Return the rules of a whole object; none is fine, and does nothing."""
+    rules = whole.mapping("spec", ("overrideRules",)).mappings("overrideRules", _RULE_FIELDS)
+    return tuple(Rule(read_targets(rule), read_overriders(rule)) for rule in rules)
+
+
+def _check_namespace(one: ConfigObject, faults: Faults) -> None:
+    path = ("metadata", "namespace")
+    if one.key.kind == NAMESPACED_KIND and not one.key.namespace:
+        faults.add(path, f"must say where this {NAMESPACED_KIND} is", NAMESPACE_MISSING)
+    if one.key.kind == CLUSTER_KIND and one.key.namespace:
+        faults.add(path, f"must be left out: a {CLUSTER_KIND} is in none, and not in {shown(one.key.namespace)}")
