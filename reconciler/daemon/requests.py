@@ -6,7 +6,7 @@ its branches. State knows a request's number, so that one which people closed is
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from math import ceil
@@ -20,7 +20,13 @@ from reconciler.daemon.remotes import Remote, Remotes
 from reconciler.daemon.request_board import RequestBoard
 from reconciler.daemon.request_tasks import RequestTask, request_tasks, worded
 from reconciler.daemon.states import read_state
-from reconciler.forge.errors import ForgeBusyError, ForgeError, ForgeMissingError, ForgeRefusedError
+from reconciler.forge.errors import (
+    ForgeBusyError,
+    ForgeError,
+    ForgeMissingError,
+    ForgeRefusedError,
+    ForgeUnreachableError,
+)
 from reconciler.forge.port import Forge
 from reconciler.forge.push_options import agit
 from reconciler.forge.request import MergeMethod, NewRequest, PullRequest, Verdict
@@ -35,6 +41,8 @@ from reconciler.snapshot.objects import CommitId
 
 # repositories that are written to at once
 _AT_ONCE = 4
+# pull requests that a forge may break over before it counts as out of order
+_MOST_BROKEN = 3
 
 
 @dataclass(frozen=True)
@@ -78,11 +86,15 @@ class _Result:
 
 @dataclass
 class _Round:
-    """What became of one repository's tasks. `until` is when a budget lets it go on; `error` is the forge's own."""
+    """What became of one repository's tasks. `until` is when a budget lets it go on; `error` is the forge's own.
+
+    `broken` counts those that the forge broke over, each of which may be the fault of one pull request.
+    """
 
     results: list[_Result] = field(default_factory=list)
     until: float | None = None
     error: ForgeError | None = None
+    broken: int = 0
 
 
 class Requests:
@@ -186,7 +198,7 @@ class Requests:
                     result.known = OpenRequest(read=task.read, change=task.change, told=task.head)
                     self._backoff.worked(_key(task))
                 else:
-                    self._take_note(result, describe(outcome))
+                    self._refused_over(result, describe(outcome))
             result.trouble = result.trouble or self._refused.get(_key(task), "")
             yield result
 
@@ -207,10 +219,10 @@ class Requests:
             try:
                 self._settle(url, forge, result, _others(task, twins))
             except (ForgeRefusedError, ForgeMissingError) as error:
-                self._take_note(result, error.message)
+                self._refused_over(result, error.message)
             except ForgeError as error:
                 result.wait()
-                _stop(told, error)
+                self._broken_over(told, result, error)
         if told.error:
             self.board.failed(url, told.error)
         return told
@@ -258,16 +270,24 @@ class Requests:
         if request is None and task.words is None:
             result.wait()
             return
+        request = request or self._opened(url, forge, result, others)
         if request is None:
-            request = self._opened(url, forge, result, others)
-            if request is None:
-                return
-        elif task.words:
-            request = self._reworded(url, forge, request, task.words, others)
-        self._mark(url, forge, request, result)
-        self._report(forge, result)
-        result.known = replace(result.known, read=task.read, change=task.change)
-        self._backoff.worked(_key(task))
+            return
+        number = request.number
+        steps: tuple[Callable[[], None], ...] = (
+            lambda: self._reword(url, forge, number, result, others),
+            lambda: self._report(forge, result),
+            lambda: self._mark(url, forge, number, result),
+        )
+        for step in steps:
+            # a check that is required does not wait for a body that is too long, or for a right that is missing
+            try:
+                step()
+            except (ForgeRefusedError, ForgeMissingError) as error:
+                self._refused_over(result, error.message)
+        if not result.trouble:
+            result.known = replace(result.known, read=task.read, change=task.change)
+            self._backoff.worked(_key(task))
 
     def _standing(self, url: str, result: _Result) -> PullRequest | None:
         """Return the open request of a draft; one that ended at this very head is left for the next pass to judge."""
@@ -310,20 +330,18 @@ class Requests:
         body = words.body(others)
         return NewRequest(task.branch, task.destination.branch, words.title, body, options.draft, options.labels)
 
-    def _reworded(
-        self, url: str, forge: Forge, request: PullRequest, words: RequestWords, others: Sequence[str]
-    ) -> PullRequest:
-        body = body_with(request.body, words.body(others))
-        if body is None:
-            return request
+    def _reword(self, url: str, forge: Forge, number: int, result: _Result, others: Sequence[str]) -> None:
+        request, words = self.board.open(url)[number], result.task.words
+        body = body_with(request.body, words.body(others)) if words else None
+        if words is None or body is None:
+            return
         forge.update(request, words.title, body)
-        request = replace(request, title=words.title, body=body)
-        self.board.put(url, request)
+        self.board.put(url, replace(request, title=words.title, body=body))
         log.info("request_updated", branch=request.head, request=request.url)
-        return request
 
-    def _mark(self, url: str, forge: Forge, request: PullRequest, result: _Result) -> None:
+    def _mark(self, url: str, forge: Forge, number: int, result: _Result) -> None:
         """Mark a proposed draft ready for review; take back only what was our own mark."""
+        request = self.board.open(url)[number]
         if not self.options.draft:
             return
         proposed, readied = result.task.proposed, result.known.readied
@@ -343,9 +361,20 @@ class Requests:
             forge.report(task.head, Verdict(words.passed, words.verdict))
             result.known = replace(result.known, told=told)
 
-    def _take_note(self, result: _Result, words: str) -> None:
-        result.trouble = f"the forge refused a pull request of {result.task.branch}: {words}"
-        self._refused[_key(result.task)] = result.trouble
+    def _refused_over(self, result: _Result, words: str) -> None:
+        self._take_note(result, f"the forge refused a pull request of {result.task.branch}: {words}")
+
+    def _broken_over(self, told: _Round, result: _Result, error: ForgeError) -> None:
+        """Take note of what no other may suffer from, unless it is the forge itself that is out of order."""
+        if isinstance(error, ForgeUnreachableError):
+            self._take_note(result, f"the forge broke over the pull request of {result.task.branch}: {error.message}")
+            told.broken += 1
+            if told.broken < _MOST_BROKEN:
+                return
+        _stop(told, error)
+
+    def _take_note(self, result: _Result, trouble: str) -> None:
+        result.trouble = self._refused[_key(result.task)] = trouble
         self._backoff.failed(_key(result.task))
 
     # what is told of it

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from math import inf
@@ -13,17 +13,21 @@ from unittest.mock import patch
 import pytest
 
 from reconciler.daemon import reconcile, request_tasks
+from reconciler.daemon.publish import Written
+from reconciler.daemon.remotes import Remote
 from reconciler.forge.github import GitHub
 from reconciler.gitio.errors import TooLargeError
 from reconciler.gitio.reader import ObjectReader
+from reconciler.gitio.verdicts import Outcome
 from tests.support.fake_forge.core import FakeRepository, FakeRequest
 from tests.support.fake_forge.scene import Product
 from tests.support.fake_forge.server import Answer, Asked
 from tests.support.forge_world import ForgeWorld, forge_world, github_world
 from tests.support.git_env import git
-from tests.support.world import package, repository, variant
+from tests.support.world import config_map, package, repository, variant
 
 HOUR = 3_600
+LONGEST_BODY = 65_536
 
 
 def release(world: ForgeWorld, version: str = "v2", replicas: int = 3, cluster: str = "lisbon") -> None:
@@ -178,7 +182,12 @@ def test_closed_while_our_push_is_on_its_way_a_service_opens_another_by_itself(t
         release(world)
         one = world.open_requests["drafts/lisbon"]
         push = service._publisher.publish
-        with patch.object(service._publisher, "publish", lambda *a: (world.on_forge.close(one), push(*a))[1]):
+
+        def pushed(remote: Remote, written: Sequence[Written]) -> Mapping[str, Outcome]:
+            world.on_forge.close(one)
+            return push(remote, written)
+
+        with patch.object(service._publisher, "publish", pushed):
             service.run()
         service.run()
         assert numbers(world) == [(1, "closed"), (2, "open")]
@@ -197,6 +206,39 @@ def test_a_list_that_lags_behind_opens_nothing_twice_and_hides_no_closing(tmp_pa
         world.on_forge.close(world.open_requests["drafts/lisbon"])
         service.run()
         assert world.head("drafts/lisbon") == ""
+
+
+def test_a_body_without_room_for_ours_keeps_no_check_from_its_head(tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",)) as world:
+        world.settle()
+        one = world.open_requests["drafts/lisbon"]
+        one.body += "x" * (LONGEST_BODY - len(one.body))
+        world.release("web", "v2", package("web", more=config_map("more", a="b")))
+        world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v2")})
+        assert "PullRequestRefused" in world.sync().codes
+        assert world.on_forge.status(world.head("drafts/lisbon"), "reconciler")
+        world.act("propose", "lisbon")
+        world.sync()
+        assert one.draft is False
+        one.body = one.body.rstrip("x")
+        world.settle()
+        assert one.title == "lisbon/web: update v1 → v2"
+
+
+def test_a_request_that_the_forge_breaks_over_does_not_stand_before_the_others(tmp_path: Path) -> None:
+    with github_world(tmp_path, ("berlin", "lisbon", "porto")) as world:
+        usual = world.wire.answer
+
+        def answered(asked: Asked) -> Answer:
+            return Answer(502) if asked.method == "POST" and b"drafts/berlin" in asked.body else usual(asked)
+
+        with patch.object(world.wire, "answer", answered):
+            one = world.sync()
+        assert sorted(world.open_requests) == ["drafts/lisbon", "drafts/porto"]
+        assert "PullRequestsUnreachable" not in one.codes
+        assert one.report.due is not None
+        world.settle()
+        assert len(world.open_requests) == 3
 
 
 def test_what_is_not_in_words_yet_comes_by_itself(tmp_path: Path) -> None:
