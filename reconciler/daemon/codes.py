@@ -102,6 +102,15 @@ CODES = (
 
 ALL_CODES = tuple(
     code
-    for table in (krm.CODES, snapshot.CODES, packages.CODES, rules.CODES, variants.CODES, overrides.CODES, planning.CODES, CODES)
+    for table in (
+        krm.CODES,
+        snapshot.CODES,
+        packages.CODES,
+        rules.CODES,
+        variants.CODES,
+        overrides.CODES,
+        planning.CODES,
+        CODES,
+    )
     for code in table
 )

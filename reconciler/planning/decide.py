@@ -25,7 +25,7 @@ from reconciler.planning.ingredients import Sources, TooLargeToReadError, ingred
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Rendered, Unchanged
 from reconciler.planning.settling import hold
 from reconciler.planning.source import Ingredients
-from reconciler.planning.state import Offer, PackageRecord, Seen
+from reconciler.planning.state import KEPT_REVISIONS, Offer, PackageRecord, Seen
 from reconciler.rules.variant import Upstream, Variant
 from reconciler.rules.variants.status import (
     downstream_exists,
@@ -185,9 +185,24 @@ def _render(question: Question, moved: tuple[str, ...], sources: Sources, render
         record, owner=variant.owner, owned=True, trace=trace, wanted=rendered.files.id, review=rendered.review,
         conflicts=tuple(conflict_data(one) for one in rendered.source.drafted),
     )  # fmt: skip
+    record = _declined_without_edits(record, rendered, question)
     if unchanged := _compare(question, record, rendered.findings):
         return unchanged
     return _unwritable(question, trace) or _draft(question, record, rendered, sources, moved)
+
+
+def _declined_without_edits(record: PackageRecord, rendered: Rendered, question: Question) -> PackageRecord:
+    """Return the record that knows what an offer, declined just now, is without the edits that went with its draft.
+
+    It is that as long as it comes from the same source, and nothing that it asked for is another.
+    """
+    if not record.dropped:
+        return record
+    was = question.mine.trace if question.mine else {}
+    same = all(was.get(asked) == answer for asked, answer in record.trace.items())
+    if question.seen.drafted or rendered.source.plain.id != record.dropped or not same:
+        return replace(record, dropped=None)
+    return replace(record, declined=(*record.declined, rendered.files.id)[-KEPT_REVISIONS:], dropped=None)
 
 
 def _draft(

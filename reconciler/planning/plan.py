@@ -210,7 +210,8 @@ def _found_record(outcome: Outcome, words: Words | None, branch: str) -> Package
         case Blocked():
             record = outcome.record or _first_record(outcome.variant)
             found = _found("blocked", outcome.variant, outcome.findings, outcome.conditions)
-            return replace(record, trace=outcome.trace, seen=outcome.seen, outcome=found)
+            # what was dropped is told by the trace of then
+            return replace(record, trace=outcome.trace, seen=outcome.seen, outcome=found, dropped=None)
 
 
 def _first_record(variant: Variant) -> PackageRecord:

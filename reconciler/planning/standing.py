@@ -7,7 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from reconciler.planning.destination import Destination, draft_branch
-from reconciler.planning.state import KEPT_REVISIONS, DestinationState, DraftBranch, Offer, PackageRecord, Revision
+from reconciler.planning.state import (
+    KEPT_REVISIONS,
+    DestinationState,
+    DraftBranch,
+    Offer,
+    PackageRecord,
+    Revision,
+)
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import BlobId, CommitId, TreeId
 
@@ -233,4 +240,5 @@ def _settle_removal(record: PackageRecord, path: str, heads: Heads, repository: 
 
 def _declined(record: PackageRecord, put: Offer) -> PackageRecord:
     rest = tuple(tree for tree in record.declined if tree != put.rendered)
-    return replace(record, put=None, declined=(*rest, put.rendered)[-KEPT_REVISIONS:])
+    dropped = put.plain if put.merged != put.plain else None
+    return replace(record, put=None, declined=(*rest, put.rendered)[-KEPT_REVISIONS:], dropped=dropped)

@@ -110,7 +110,8 @@ class PackageRecord:
     asked for, should it go, and `removal` what became of that. `wanted` and
     `review` are what the last render came to, `trace` what it depended on, `render` what the owner is told of
     the last draft's render, `conflicts` those of edits on the draft with what came after them. `draft` names the
-    branch that `put` is on: an offer keeps its branch whatever the settings say later.
+    branch that `put` is on: an offer keeps its branch whatever the settings say later. `dropped`
+    is the source, without edits of the draft, of an offer that people have just declined with such edits on it.
     """
 
     owner: Owner
@@ -134,6 +135,7 @@ class PackageRecord:
     conflicts: tuple[Mapping[str, Any], ...] = ()
     deletion: DeletionPolicy = "delete"
     removal: Removal | None = None
+    dropped: TreeId | None = None
 
     def tombstone(self) -> PackageRecord:
         """Return what is left of the record when its owner gave the package up: numbers are never used again."""
@@ -274,6 +276,7 @@ def _record_data(record: PackageRecord) -> dict[str, Any]:
         **({"conflicts": [dict(one) for one in record.conflicts]} if record.conflicts else {}),
         **({"deletion": record.deletion} if record.deletion != "delete" else {}),
         **({"removal": record.removal.as_data()} if record.removal else {}),
+        **({"dropped": record.dropped} if record.dropped else {}),
     }
 
 
@@ -300,6 +303,7 @@ def _read_record(data: Mapping[str, Any]) -> PackageRecord:
         conflicts=tuple(data.get("conflicts", ())),
         deletion=data.get("deletion", "delete"),
         removal=Removal(**data["removal"]) if "removal" in data else None,
+        dropped=data.get("dropped"),
     )
 
 

@@ -84,6 +84,25 @@ def test_what_people_worked_on_a_closed_draft_is_kept(tmp_path: Path) -> None:
         assert "refs/heads/drafts/lisbon" not in end.after
 
 
+def test_a_draft_that_carried_edits_through_an_update_is_declined_without_them_too(tmp_path: Path) -> None:
+    with github_world(tmp_path) as world:
+        world.settle()
+        world.release("web", "v2", package("web", replicas=3))
+        for cluster in ("berlin", "lisbon"):
+            world.edit(f"drafts/{cluster}", "web/deployment.yaml", "web:1.0", "web:7")
+            world.write({f"web-{cluster}.yaml": variant(f"web-{cluster}", cluster, "web", "v2")})
+        world.settle()
+        world.on_forge.close(world.open_requests["drafts/lisbon"])
+        world.delete("drafts/berlin")
+        assert world.sync().outcomes == {"berlin/web": "declined", "lisbon/web": "declined"}
+        assert world.settle().is_silent
+        assert world.open_requests == {}
+        world.release("web", "v3", package("web", replicas=4))
+        world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v3")})
+        world.settle()
+        assert list(world.open_requests) == ["drafts/lisbon"]
+
+
 def test_opened_again_before_anybody_looked_is_not_declined(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.settle()
