@@ -27,19 +27,19 @@ class Faults:
 
 
 class Fields:
-    """One mapping at a path; null counts as absent, a field that is not `known` is a fault.
+    """One mapping at a path; null counts as absent, a field that is not `known` is a fault, unless any may be.
 
     A field of a wrong type is a fault and reads as absent.
     """
 
-    def __init__(self, value: object, path: Path, faults: Faults, known: Sequence[str]) -> None:
+    def __init__(self, value: object, path: Path, faults: Faults, known: Sequence[str] | None) -> None:
         self.path = path
         self.faults = faults
         self.data: Mapping[Any, Any] = value if isinstance(value, Mapping) else {}
         if value is not None and not isinstance(value, Mapping):
             faults.add(path, f"must be a mapping, not {shown(value)}")
         for name in self.data:
-            if name not in known:
+            if known is not None and name not in known:
                 faults.add((*path, str(name)), f"is unknown; allowed are {', '.join(known)}")
 
     def fault(self, name: str, message: str, code: Code = POLICY_INVALID) -> None:
@@ -84,11 +84,13 @@ class Fields:
         for index, item in enumerate(value):
             yield (*self.path, name, index), item
 
-    def mappings(self, name: str, known: Sequence[str]) -> Iterator[Fields]:
+    def mappings(self, name: str, known: Sequence[str] | None) -> Iterator[Fields]:
         """Yield each mapping of a list."""
         for path, item in self.items(name):
-            # null among items would be an item without fields, and nobody means that
-            yield Fields("null" if item is None else item, path, self.faults, known)
+            if isinstance(item, Mapping):
+                yield Fields(item, path, self.faults, known)
+            else:
+                self.faults.add(path, f"must be a mapping, not {shown(item)}")
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return a list of strings; () when absent."""

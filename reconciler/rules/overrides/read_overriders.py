@@ -65,11 +65,11 @@ def _read_operation(one: Fields) -> ImageOperation:
     operator = _map_operator(one)
     value = one.text("value")
     if operator != "delete":
-        if not value:
+        if one.data.get("value") in (None, ""):
             one.fault("value", f"must not be empty for {operator}; use delete to clear {component}", VALUE_REQUIRED)
-        elif component == "Tag" and (fault := tag_fault(value)):
+        elif value and component == "Tag" and (fault := tag_fault(value)):
             one.fault("value", f"{fault}, not {shown(value)}", TAG_INVALID)
-        elif component == "Digest" and (fault := digest_fault(value)):
+        elif value and component == "Digest" and (fault := digest_fault(value)):
             one.fault("value", f"{fault}, not {shown(value)}", DIGEST_INVALID)
     return ImageOperation(component, operator, value)
 
@@ -86,13 +86,12 @@ def _read_list(item: Fields) -> ListItem:
 def _read_env(item: Fields) -> EnvItem:
     item.require("value", "a list of variables")
     container, operator = item.text("containerName", required=True), _map_operator(item)
+    # a variable may have any other field: newer versions of Kubernetes know more of them
     entries = []
-    for path, entry in item.items("value"):
-        # a variable may have any other field: newer versions of Kubernetes know more of them
-        fields = Fields(entry or "null", path, item.faults, tuple(entry) if isinstance(entry, Mapping) else ())
-        fields.text("name", required=True)
-        fields.text("value")
-        entries.append(fields.data)
+    for entry in item.mappings("value", None):
+        entry.text("name", required=True)
+        entry.text("value")
+        entries.append(entry.data)
     if operator == "addIfAbsent" and item.data.get("value") == []:
         item.fault("value", "must not be empty for addIfAbsent", VALUE_REQUIRED)
     return EnvItem(container, operator, tuple(entries))

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from reconciler.krm.pointer import resolve
-from reconciler.krm.yaml import emit, parse
+from reconciler.krm.yaml import emit as emit
+from reconciler.krm.yaml import parse
 from reconciler.packages.package import Package, PackageResource
 from reconciler.rules.overrides.apply import Options, Overridden, override_resource
 from reconciler.rules.overrides.model import Cluster

@@ -1,0 +1,140 @@
+"""Provenance: which item changed which leaf, from what to what, and what may not be shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.rules.overrides.provenance import steps_of
+from reconciler.rules.overrides.usage import unused_findings, usage_of
+from tests.unit.rules.overrides.override_world import HERE, override, policy, read, rules_of
+from tests.unit.rules.overrides.test_examples import ORDERS
+
+
+def told(before: Any, after: Any) -> list[Any]:
+    data = [{**step.as_data(), "pointer": step.pointer} for step in steps_of(before, after, "P", "w")]
+    return [[one["op"], one["pointer"], *(one[side] for side in ("before", "after") if side in one)] for one in data]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param({"a": 1}, {"a": 1}, [], id="equal"),
+        pytest.param({"a": 1}, {"a": True}, [["replaced", "/a", 1, True]], id="1-is-not-true"),
+        pytest.param({}, {"a/b": None}, [["added", "/a~1b", None]], id="null-is-a-value"),
+        pytest.param({}, {"a": {"b": 1, "c": {}}}, [["added", "/a/b", 1], ["added", "/a/c", {}]], id="leaf-by-leaf"),
+        pytest.param({"a": {"b": 1}}, {}, [["removed", "/a/b", 1]], id="removed"),
+        pytest.param({"a": {"b": 1}}, {"a": 2}, [["replaced", "/a", {"b": 1}, 2]], id="another-type"),
+        pytest.param([1, 2, 3], [2, 3], [["removed", "/0", 1]], id="first-item-goes"),
+        pytest.param([1, 2], [1, 5, 2], [["added", "/1", 5]], id="item-between"),
+        pytest.param([1, 2, 3], [1, 9, 3], [["replaced", "/1", 2, 9]], id="item-changed"),
+        pytest.param([1, 1], [1], [["removed", "/1", 1]], id="one-of-two-equal"),
+        pytest.param(
+            {"a": "x" * 2000},
+            {},
+            [["removed", "/a", "x" * 256 + "… (2002 bytes, sha256:58c5b5c73f4d)"]],
+            id="long-values-are-shortened",
+        ),
+    ],
+)
+def test_what_changed(before: Any, after: Any, expected: list[Any]) -> None:
+    if "long" in str(expected) or (expected and "2002 bytes" in str(expected)):
+        expected = [[*expected[0][:2], told(before, after)[0][2]]]
+        assert told(before, after)[0][2].startswith("x" * 256 + "… (2002 bytes, sha256:")
+    assert told(before, after) == expected
+
+
+def test_steps_name_policy_and_item_and_stand_by_pointer() -> None:
+    done = override(
+        ORDERS,
+        {"labels": [{"operator": "addIfAbsent", "value": {"ring": "a"}}, {"value": {"ring": "b"}}]},
+        {
+            "jsonpatch": [
+                {"path": "/spec/replicas", "value": 1},
+                {"operator": "remove", "path": "/metadata/labels/ring"},
+            ]
+        },
+    )
+
+    by = "ClusterOverridePolicy/tuning"
+    start = "spec.overrideRules"
+    resource = {"file": "stack.yaml", "resource": "Deployment/market/orders"}
+    assert done.as_data() == [
+        {
+            **resource,
+            "pointer": "/metadata/labels/ring",
+            "steps": [
+                {"by": by, "where": f"{start}[0].overriders.labels[0]", "op": "added", "after": "a"},
+                {"by": by, "where": f"{start}[0].overriders.labels[1]", "op": "replaced", "before": "a", "after": "b"},
+                {"by": by, "where": f"{start}[1].overriders.jsonpatch[1]", "op": "removed", "before": "b"},
+            ],
+        },
+        {
+            **resource,
+            "pointer": "/spec/replicas",
+            "steps": [
+                {"by": by, "where": f"{start}[1].overriders.jsonpatch[0]", "op": "replaced", "before": 4, "after": 1}
+            ],
+        },
+    ]
+
+
+@pytest.mark.parametrize("field", ["data", "stringData"])
+def test_what_a_secret_holds_is_masked(field: str) -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "one"}, field: {"a": "b2xk"}}
+
+    (entry,) = override(secret, {"jsonpatch": [{"path": f"/{field}/a", "value": "bmV3"}]}).as_data()
+
+    assert [(step["before"], step["after"]) for step in entry["steps"]] == [("*****", "*****")]
+
+
+def test_the_manifest_of_a_secret_in_a_text_is_masked() -> None:
+    holder = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}, "data": {"a": "kind: Secret\nb: c"}}
+
+    (entry,) = override(holder, {"jsonpatch": [{"operator": "remove", "path": "/data/a"}]}).as_data()
+
+    assert [step["before"] for step in entry["steps"]] == ["*****"]
+
+
+def test_duplicate_finalizers_go_by_the_step_that_brought_them() -> None:
+    held = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "finalizers": ["a"]}}
+
+    done = override(held, {"jsonpatch": [{"operator": "add", "path": "/metadata/finalizers/-", "value": "a"}]})
+
+    assert done.document.data["metadata"]["finalizers"] == ["a"]
+    assert [step.op for step in done.steps] == ["added", "removed"]
+
+
+def test_usage_counts_resources_once_and_clusters_by_rule() -> None:
+    rules = [{"overriders": {}}, {"targetClusters": {"clusters": ["edge-2"]}}]
+    policies = read(policy(rules), policy([], name="idle"))
+    done = override(ORDERS, {"labels": []})
+    entries = [(HERE.name, "shop/orders", done), ("edge-2", "shop/orders", done)]
+
+    idle, tuning = usage_of(policies, entries)
+
+    assert (idle.kinds, idle.clusters, idle.failed) == ((), (), ())
+    assert tuning.kinds == (("apps", "Deployment", 1),)
+    assert tuning.clusters == (("edge-1", "edge-2"), ())
+
+
+def test_a_resource_that_fails_is_in_the_usage() -> None:
+    done = override(ORDERS, {"jsonpatch": [{"operator": "remove", "path": "/spec/none"}]})
+
+    (usage,) = usage_of(read(policy(rules_of())), [("edge-1", "shop/orders", done)])
+
+    assert usage.failed == ("edge-1 shop/orders Deployment/market/orders",)
+
+
+def test_a_policy_that_nothing_names_is_a_warning() -> None:
+    policies = read(policy([]), policy([], name="idle"))
+    named = [key for key in policies.sound if key.name == "tuning"]
+
+    (found,) = unused_findings(policies, named)
+
+    assert (found.code, found.severity, found.where.object) == (
+        "PolicyUnused",
+        "warning",
+        "ClusterOverridePolicy/_cluster/idle",
+    )
