@@ -61,9 +61,8 @@ def write_plans(
     """
     if any(plan.heads.absent and grows(plan) for plan in plans):
         remote.mirror.root_commit()
-    heads = _write_drafts(remote, plans, config_seconds)
+    heads = _write_drafts(remote, plans, config_seconds, _sources(plans, source_of))
     changed = [plan for plan in plans if _with_heads(plan, heads[plan.destination.name]) != plan.before]
-    _write_sources(remote.mirror, changed, source_of)
     states = {plan.destination.name: _with_heads(plan, heads[plan.destination.name]) for plan in changed}
     commits = remote.mirror.write([state_commit(plan.destination, states[plan.destination.name]) for plan in changed])
     written = {
@@ -74,7 +73,7 @@ def write_plans(
 
 
 def _write_drafts(
-    remote: Remote, plans: Iterable[DestinationPlan], config_seconds: int
+    remote: Remote, plans: Iterable[DestinationPlan], config_seconds: int, sources: Iterable[NewCommit]
 ) -> dict[str, dict[str, CommitId]]:
     commits: list[NewCommit] = []
     last: dict[tuple[str, str], int] = {}
@@ -82,7 +81,8 @@ def _write_drafts(
         for grow in grows(plan):
             commits += _chain(remote, plan.destination, grow, len(commits), config_seconds)
             last[plan.destination.name, grow.branch] = len(commits) - 1
-    ids = remote.mirror.write(commits)
+    # one stream for both: states name the trees of the sources
+    ids = remote.mirror.write([*commits, *sources])
     heads: dict[str, dict[str, CommitId]] = {plan.destination.name: {} for plan in plans}
     for (name, branch), index in last.items():
         heads[name][branch] = ids[index]
@@ -144,11 +144,11 @@ def _with_heads(plan: DestinationPlan, heads: Mapping[str, CommitId]) -> Destina
     )
 
 
-def _write_sources(mirror: Mirror, plans: Iterable[DestinationPlan], source_of: Mapping[TreeId, FileTree]) -> None:
+def _sources(plans: Iterable[DestinationPlan], source_of: Mapping[TreeId, FileTree]) -> list[NewCommit]:
     # a source that fans out to a fleet is written once; every state only names it
     new = {tree for plan in plans for tree in plan.after.trees() - plan.before.trees() if tree in source_of}
     contents = [source_of[tree] for tree in sorted(new)]
-    mirror.write([NewCommit((), tuple(_puts(files)), "source", STATE_SECONDS, fresh=True) for files in contents])
+    return [NewCommit((), tuple(_puts(files)), "source", STATE_SECONDS, fresh=True) for files in contents]
 
 
 def _puts(files: FileTree) -> Iterator[Put]:

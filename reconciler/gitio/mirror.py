@@ -53,6 +53,7 @@ class Mirror:
         self._refspecs: dict[str, None] = {}
         self._refs: dict[str, CommitId] | None = None
         self._peeled: dict[str, CommitId] = {}
+        self._root: CommitId | None = None
 
     @classmethod
     def open(cls, cache_folder: Path | str, url: str | GitUrl, options: GitOptions | None = None) -> Mirror:
@@ -198,7 +199,9 @@ class Mirror:
 
     def root_commit(self) -> CommitId:
         """Write the one constant first commit of every branch that we create, and return its id."""
-        return self._import([_ROOT], _ROOT_AUTHOR)[0]
+        if self._root is None:
+            self._root = self._import([_ROOT], _ROOT_AUTHOR)[0]
+        return self._root
 
     def write_tree(self, files: FileTree) -> TreeId:
         """Write a tree of files that hangs on no commit, for `Graft`; its id is `files.id`."""
@@ -286,6 +289,8 @@ class Mirror:
 
         Objects that are written and not yet pushed are younger than that.
         """
+        # the root may be older, and on no branch yet
+        self._root = None
         return self._place.maintain()
 
     def discard(self) -> None:
@@ -293,6 +298,7 @@ class Mirror:
 
         What was written and not pushed is gone; the next pass makes the same commits again.
         """
+        self._root = None
         self._place.discard()
 
     def _run(
