@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.gitio.mirror import Mirror
+from tests.support.beginnings import begin, berlin_published
 from tests.support.git_env import commit_files, git
 from tests.support.world import STATE, World, config_map, package, small_world, variant
 
@@ -19,11 +20,7 @@ def lose_state(world: World, *clusters: str) -> None:
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     """Berlin has both packages published; Lisbon's draft is open."""
-    world = small_world(tmp_path)
-    world.sync()
-    world.merge("berlin", "squash")
-    world.settle()
-    return world
+    return begin(tmp_path, berlin_published)
 
 
 def test_a_lost_state_is_read_back_from_status_files_and_moves_no_branch(world: World) -> None:
@@ -173,7 +170,11 @@ def publish_next(world: World, cluster: str, revision: str) -> None:
 @pytest.fixture
 def tagged(tmp_path: Path) -> World:
     """Berlin's metrics have three revisions with tags."""
-    world = small_world(tmp_path, git={"revision_tags": "all"})
+    return begin(tmp_path, three_revisions)
+
+
+def three_revisions(folder: Path) -> World:
+    world = small_world(folder, git={"revision_tags": "all"})
     world.sync()
     world.merge("berlin", "squash")
     world.settle()

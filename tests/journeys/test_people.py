@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.beginnings import begin, berlin_published
 from tests.support.git_env import git
 from tests.support.world import World, package, small_world, variant
 
@@ -11,11 +12,7 @@ from tests.support.world import World, package, small_world, variant
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     """Berlin has both packages published."""
-    world = small_world(tmp_path)
-    world.sync()
-    world.merge("berlin", "squash")
-    world.settle()
-    return world
+    return begin(tmp_path, berlin_published)
 
 
 def release(world: World, version: str = "v2", image: str = "2.0") -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import beginnings
+from tests.support.beginnings import begin
 from tests.support.git_env import assert_sound, git, read_refs, write_hook
 from tests.support.world import (
     CLUSTERS,
@@ -29,20 +31,13 @@ BRANCH = "removals/berlin"
 @pytest.fixture
 def drafted(tmp_path: Path) -> World:
     """Everything is drafted, nothing published."""
-    world = small_world(tmp_path)
-    world.sync()
-    return world
+    return begin(tmp_path, beginnings.drafted)
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     """Berlin and Lisbon have all packages published."""
-    world = small_world(tmp_path)
-    world.sync()
-    for one in CLUSTERS:
-        world.merge(one, "squash")
-    world.settle()
-    return world
+    return begin(tmp_path, beginnings.published)
 
 
 def given_up(world: World) -> World:
@@ -734,7 +729,11 @@ def acknowledged(text: str, token: str, key: str = "ack-deletions") -> str:
 @pytest.fixture
 def wide(tmp_path: Path) -> World:
     """A set has one package on each of five clusters, all published."""
-    world = small_world(tmp_path)
+    return begin(tmp_path, five_clusters)
+
+
+def five_clusters(folder: Path) -> World:
+    world = small_world(folder)
     names = [f"c{number}" for number in range(5)]
     world.write({f"clusters/{one}.yaml": repository(one) for one in names})
     world.write({"metrics.yaml": None, "gateway.yaml": injected_set("gateway", names)})

@@ -8,6 +8,7 @@ import pytest
 
 from reconciler.daemon.review import UnknownPlaceError
 from reconciler.reporting.acted import Acted
+from tests.support.beginnings import begin, drafted
 from tests.support.git_env import assert_sound, git, read_refs, write_hook
 from tests.support.world import STATE, World, config_map, package, repository, small_world, variant
 
@@ -17,9 +18,7 @@ NOTE = f"{STATE}_rejected/drafts/berlin"
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     """Berlin has a draft with the packages gateway and metrics, Lisbon one with its gateway."""
-    world = small_world(tmp_path)
-    world.sync()
-    return world
+    return begin(tmp_path, drafted)
 
 
 def told(acted: tuple[Acted, ...]) -> dict[str, str]:

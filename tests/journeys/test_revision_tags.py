@@ -13,6 +13,7 @@ from reconciler.gitio.errors import UnreachableError
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.verdicts import PushReport
 from reconciler.snapshot.objects import ObjectId
+from tests.support.beginnings import begin
 from tests.support.git_env import assert_sound, git, read_ref, read_refs, write_hook
 from tests.support.world import STATE, World, package, small_world, variant
 
@@ -53,7 +54,11 @@ def update(world: World, revision: str) -> None:
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     """Berlin has both packages published, nobody has looked since; Lisbon wants Berlin's metrics."""
-    world = small_world(tmp_path)
+    return begin(tmp_path, chained)
+
+
+def chained(folder: Path) -> World:
+    world = small_world(folder)
     world.write({"chain.yaml": chain()})
     world.sync()
     world.merge("berlin", "squash")

@@ -7,7 +7,9 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from reconciler.daemon.acting import act_on
@@ -468,8 +470,9 @@ MERGES = tuple(_MERGES)
 def small_world(folder: Path, **settings: object) -> World:
     """Two clusters with a gateway that takes its region's settings, and metrics for Berlin."""
     world = World.new(folder, **settings)
-    world.release("gateway", "v1", package("gateway", endpoints=config_map("endpoints", "required", api="none")))
-    world.release("metrics", "v1", package("metrics"))
+    for path, content in _small_catalog().items():
+        (world.catalog / path).parent.mkdir(parents=True, exist_ok=True)
+        (world.catalog / path).write_bytes(content)
     world.write(
         {
             "catalog.yaml": catalog(),
@@ -480,3 +483,14 @@ def small_world(folder: Path, **settings: object) -> World:
         }
     )
     return world
+
+
+@cache
+def _small_catalog() -> dict[str, bytes]:
+    # the same for everybody, so that it is made once
+    with TemporaryDirectory() as folder:
+        world = World.new(Path(folder) / "world")
+        world.release("gateway", "v1", package("gateway", endpoints=config_map("endpoints", "required", api="none")))
+        world.release("metrics", "v1", package("metrics"))
+        files = [path for path in world.catalog.rglob("*") if path.is_file()]
+        return {path.relative_to(world.catalog).as_posix(): path.read_bytes() for path in files}
