@@ -97,6 +97,19 @@ class MirrorFolder:
         for file in (file for pattern in _DEBRIS for file in self.path.glob(pattern)):
             if file.name != _LOCK:
                 file.unlink(missing_ok=True)
+        if self._may_have_leftovers():
+            self._drop_leftovers(hold)
+
+    def _may_have_leftovers(self) -> bool:
+        # they are files nearly always, and a process that finds none is a part of every pass's time
+        if not (self.path / "refs").is_dir() or (self.path / "reftable").exists():
+            return True
+        packed = self.path / "packed-refs"
+        names = packed.read_bytes() if packed.exists() else b""
+        loose = (file for folder in _LEFTOVERS for file in (self.path / folder).rglob("*"))
+        return any(f" {folder}/".encode() in names for folder in _LEFTOVERS) or any(map(Path.is_file, loose))
+
+    def _drop_leftovers(self, hold: int) -> None:
         left = self.command.run("for-each-ref", "--format=delete %(refname)", *_LEFTOVERS).output
         if left:
             self.command.run("update-ref", "--stdin", stdin=left, hold=hold)

@@ -497,10 +497,14 @@ def test_opening_twice_at_once_gives_one_sound_mirror(tmp_path: Path, remote: Pa
     assert len(list((tmp_path / "cache").glob("*.git"))) == 1
 
 
-def test_leftovers_of_a_killed_process_are_swept(mirror: Mirror, tmp_path: Path, remote: Path) -> None:
+@pytest.mark.parametrize("pack", [pytest.param((), id="loose"), pytest.param(("pack-refs", "--all"), id="packed")])
+def test_leftovers_of_a_killed_process_are_swept(
+    mirror: Mirror, tmp_path: Path, remote: Path, pack: tuple[str, ...]
+) -> None:
     [commit] = mirror.write([NewCommit((), (), "m", 0)])
     git(mirror.folder, "update-ref", "refs/out/heads/a", commit)
     git(mirror.folder, "update-ref", "refs/reconciler-tmp/work", commit)
+    git(mirror.folder, *(pack or ("version",)))
     debris = ["packed-refs.lock", "refs/remotes/origin/heads/a.lock", "objects/pack/tmp_pack_x", "fast_import_crash_1"]
     for name in debris:
         (mirror.folder / name).parent.mkdir(parents=True, exist_ok=True)

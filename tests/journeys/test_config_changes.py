@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.beginnings import begin, berlin_published
 from tests.support.git_env import make_bare
 from tests.support.world import World, catalog, config_map, injected_set, package, repository, small_world, variant
 
@@ -13,11 +14,7 @@ KEPT = "berlin/metrics"
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     """Berlin has both packages published."""
-    world = small_world(tmp_path)
-    world.sync()
-    world.merge("berlin", "squash")
-    world.settle()
-    return world
+    return begin(tmp_path, berlin_published)
 
 
 def nothing_removed(world: World) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.beginnings import begin
 from tests.support.git_env import assert_sound, commit_files, git, make_bare, read_ref
 from tests.support.world import World, catalog, config_map, package, repository, variant
 
@@ -92,7 +93,11 @@ def made(folder: Path, repo: str = repository("berlin"), **settings: object) -> 
 @pytest.fixture
 def world(tmp_path: Path) -> PromotedWorld:
     """Berlin's draft holds gateway and metrics, for Promoter to take over."""
-    world = made(tmp_path)
+    return begin(tmp_path, drafted)
+
+
+def drafted(folder: Path) -> PromotedWorld:
+    world = made(folder)
     world.sync()
     return world
 

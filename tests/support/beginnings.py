@@ -12,21 +12,25 @@ from copy import copy
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any, TypeVar
 
 from tests.support.world import CLUSTERS, World, small_world
 
+AnyWorld = TypeVar("AnyWorld", bound=World)
 
-def begin(folder: Path, make: Callable[[Path], World]) -> World:
+
+def begin(folder: Path, make: Callable[[Path], AnyWorld]) -> AnyWorld:
     """Return the world that `make`, a function of a module, makes in an empty folder."""
     world, kept = _made(folder, make)
     if folder.exists():
         folder.rmdir()
     subprocess.run(["cp", "-r", kept, folder], check=True)
-    return copy(world)
+    found: AnyWorld = copy(world)
+    return found
 
 
 @cache
-def _made(folder: Path, make: Callable[[Path], World]) -> tuple[World, Path]:
+def _made(folder: Path, make: Callable[[Path], Any]) -> tuple[Any, Path]:
     world = make(folder)
     # a work tree would be looked through anew wherever it is copied to
     shutil.rmtree(folder / "desk", ignore_errors=True)
