@@ -23,9 +23,13 @@ def int64(text: str) -> int | None:
 
 
 def is_target(targets: Targets, cluster: Cluster) -> bool:
-    """Tell whether a rule is for a cluster: by name, by labels and by affinity, each of which may be left out."""
+    """Tell whether a rule is for a cluster: by name, by labels and by affinity, each of which may be left out.
+
+    A cluster that is excluded stays so, whatever else lets it through (kubeadmiral 12).
+    """
     return (
         (not targets.clusters or cluster.name in targets.clusters)
+        and cluster.name not in targets.excluded
         and all(cluster.labels.get(key) == value for key, value in targets.selector.items())
         and (not targets.affinity or any(_meets(term, cluster) for term in targets.affinity))
     )
@@ -71,8 +75,8 @@ def _odd(policy: Policy, known: Mapping[str, Cluster]) -> Iterator[Finding]:
     for number, rule in enumerate(policy.rules):
         field = f"spec.overrideRules[{number}].targetClusters"
         where = Where(policy.file, policy.line, str(policy.key), f"/spec/overrideRules/{number}/targetClusters")
-        for name in dict.fromkeys(rule.targets.clusters):
+        for name in dict.fromkeys((*rule.targets.clusters, *rule.targets.excluded)):
             if name not in known:
-                yield UNKNOWN_CLUSTER.finding(f'{field}.clusters names "{name}", and no cluster is called so', where)
+                yield UNKNOWN_CLUSTER.finding(f'{field} names "{name}", and no cluster is called so', where)
         if not any(is_target(rule.targets, cluster) for cluster in known.values()):
             yield RULE_MATCHES_NO_CLUSTER.finding(f"{field} must match a cluster for the rule to do anything", where)

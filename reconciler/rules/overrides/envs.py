@@ -24,10 +24,13 @@ def apply_envs(data: Any, item: EnvItem, template: Template) -> Effect:
     match item.operator:
         case "addIfAbsent":
             return _added(data, item, path, old or [])
-        case "overwrite":
+        case "overwrite" | "set":
             # of two entries of one name in the policy the later wins, as everywhere
             entries = {entry["name"]: entry for entry in item.value}
-            new = [entries.get(one.get("name"), one) for one in old or ()]
+            new: list[Any] = [entries.get(str(one.get("name")), one) for one in old or ()]
+            if item.operator == "set":
+                known = {one.get("name") for one in new}
+                new += (entry for name, entry in entries.items() if name not in known)
             return Effect(data if new == (old or []) else with_value(data, path, new))
         case "delete":
             names = {entry["name"] for entry in item.value}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from reconciler.krm.pointer import PointerError, format_pointer, resolve
+from reconciler.krm.pointer import format_pointer
 from reconciler.krm.yaml import Path
 from reconciler.rules.overrides.codes import (
     COMPONENT_PRESENT,
@@ -18,6 +18,7 @@ from reconciler.rules.overrides.codes import (
 from reconciler.rules.overrides.edits import ABSENT, value_at, with_value
 from reconciler.rules.overrides.effect import Effect, Note
 from reconciler.rules.overrides.model import ImageItem, ImageOperation
+from reconciler.rules.overrides.paths import Lost, follow
 from reconciler.rules.overrides.pod_spec import Template
 from reconciler.rules.overrides.reference import Reference, parse_reference
 
@@ -48,22 +49,12 @@ def _places(data: Any, item: ImageItem, template: Template) -> tuple[Path, ...] 
 
 
 def _image_path(data: Any, path: tuple[str, ...]) -> Path | Note:
-    try:
-        image = resolve(data, path)
-    except PointerError as error:
-        return Note(IMAGE_PATH_INVALID, f"imagePath must lead to a string: {error}", path)
-    if not isinstance(image, str):
-        return Note(IMAGE_PATH_INVALID, f"imagePath must lead to a string, and {format_pointer(path)} is none", path)
-    return indexed(data, path)
-
-
-def indexed(data: Any, path: tuple[str, ...]) -> Path:
-    """Return a path that exists with the numbers of list items as numbers."""
-    steps: list[str | int] = []
-    for step in path:
-        steps.append(int(step) if isinstance(data, list) else step)
-        data = data[steps[-1]]
-    return tuple(steps)
+    found = follow(data, path)
+    if isinstance(found, Lost):
+        return Note(IMAGE_PATH_INVALID, f"imagePath must lead to a string: {found.why}", found.path)
+    if not isinstance(value_at(data, found), str):
+        return Note(IMAGE_PATH_INVALID, f"imagePath must lead to a string, and {format_pointer(found)} is none", found)
+    return found
 
 
 def _apply_at(data: Any, path: Path, item: ImageItem) -> Effect:

@@ -1,11 +1,11 @@
 """The jsonpatch overrider: one operation of a patch, by strict pointers (kubeadmiral 5.6).
 
-RFC 6902 but for `replace`, which creates a member that is absent, with a warning: policies rely on it (D1).
+RFC 6902 but for `replace`, which creates a member that is absent, with a warning: policies rely on it (D1); and for
+`set`, which puts a value in its place whatever is there, and makes the mappings that are missing above it.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from reconciler.krm.pointer import format_pointer
@@ -20,9 +20,9 @@ from reconciler.rules.overrides.codes import (
 from reconciler.rules.overrides.edits import ABSENT, value_at, with_item, with_value, without
 from reconciler.rules.overrides.effect import Effect, Note
 from reconciler.rules.overrides.model import PatchItem
+from reconciler.rules.overrides.paths import Lost, count_matches, follow, index_of, is_filter
 
 FINALIZERS: Path = ("metadata", "finalizers")
-_INDEX = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
 _HINTS: dict[Path, str] = {
     ("metadata", "labels"): "; the labels overrider makes it",
     ("metadata", "annotations"): "; the annotations overrider makes it",
@@ -32,6 +32,8 @@ _HINTS: dict[Path, str] = {
 def apply_patch_item(data: Any, item: PatchItem) -> Effect:
     """Return the resource with one operation of a patch applied."""
     data = _with_finalizers(data, item.path)
+    if item.operator == "set":
+        data = _with_parents(data, item.path)
     parent = _parent(data, item.path)
     if isinstance(parent, Note):
         return Effect(data, (parent,))
@@ -56,23 +58,27 @@ def _with_finalizers(data: Any, path: tuple[str, ...]) -> Any:
     return with_value(data, FINALIZERS, []) if is_missing and isinstance(value_at(data, FINALIZERS[:1]), dict) else data
 
 
+def _with_parents(data: Any, path: tuple[str, ...]) -> Any:
+    """Return the data with the mappings made that are missing on the way, and with a list where an item is to go."""
+    for number, step in enumerate(path[:-1]):
+        found = follow(data, path[: number + 1])
+        if isinstance(found, Lost) or value_at(data, found) is None:
+            above = follow(data, path[:number])
+            if isinstance(above, Lost) or not isinstance(value_at(data, above), dict):
+                return data
+            data = with_value(data, (*above, step), [] if path[number + 1] == "-" else {})
+    return data
+
+
 def _parent(data: Any, path: tuple[str, ...]) -> Path | Note:
     """Return the path of the mapping or list that the operation is about, or what is missing on the way."""
-    steps: list[str | int] = []
-    for step in path[:-1]:
-        if isinstance(data, list) and _INDEX.fullmatch(step) and int(step) < len(data):
-            steps.append(int(step))
-        elif isinstance(data, dict) and step in data:
-            steps.append(step)
-        else:
-            return _missing((*steps, step))
-        data = data[steps[-1]]
-    return tuple(steps) if isinstance(data, dict | list) else _missing(tuple(steps))
-
-
-def _missing(path: Path) -> Note:
-    hint = _HINTS.get(path, "")
-    return Note(PATCH_PARENT_MISSING, f"{format_pointer(path)} must be a mapping or a list that exists{hint}", path)
+    found = follow(data, path[:-1])
+    if isinstance(found, Lost):
+        return Note(PATCH_PARENT_MISSING, f"{found.why}{_HINTS.get(found.path, '')}", found.path)
+    if not isinstance(value_at(data, found), dict | list):
+        hint = _HINTS.get(found, "")
+        return Note(PATCH_PARENT_MISSING, f"{format_pointer(found)} must be a mapping or a list{hint}", found)
+    return found
 
 
 def _in_mapping(data: Any, path: Path, item: PatchItem) -> Effect:
@@ -87,21 +93,33 @@ def _in_mapping(data: Any, path: Path, item: PatchItem) -> Effect:
 
 
 def _in_list(data: Any, parent: Path, item: PatchItem) -> Effect:
-    length, step = len(value_at(data, parent)), item.path[-1]
-    if item.operator == "add" and step == "-":
-        return Effect(with_item(data, (*parent, length), item.value))
-    last = length if item.operator == "add" else length - 1
-    if not _INDEX.fullmatch(step) or int(step) > last:
-        message = f'the last step must be an index up to {last}, not "{step}"' if last >= 0 else "the list is empty"
-        return Effect(data, (Note(PATCH_INDEX_INVALID, message, (*parent, step)),))
-    path = (*parent, int(step))
+    items, step = value_at(data, parent), item.path[-1]
+    if item.operator in ("add", "set") and step in ("-", str(len(items))):
+        return Effect(with_item(data, (*parent, len(items)), item.value))
+    if item.operator == "set" and is_filter(step) and not count_matches(items, step):
+        return Effect(with_item(data, (*parent, len(items)), item.value))
+    found = index_of(items, step)
+    if isinstance(found, str) or (item.operator == "add" and is_filter(step)):
+        return Effect(data, (_no_item(items, (*parent, step), item),))
+    path = (*parent, found)
     match item.operator:
         case "add":
             return Effect(with_item(data, path, item.value))
         case "remove":
             return Effect(without(data, path))
-        case "replace":
-            return Effect(with_value(data, path, item.value), _dropped(value_at(data, path), item.value, path))
+        case "replace" | "set":
+            return Effect(with_value(data, path, item.value), _dropped(items[found], item.value, path))
+
+
+def _no_item(items: list[Any], path: Path, item: PatchItem) -> Note:
+    step = item.path[-1]
+    if is_filter(step) and item.operator != "add":
+        if count := count_matches(items, step):
+            return Note(PATCH_INDEX_INVALID, f"the filter {step} must be met by one item, and {count} meet it", path)
+        return Note(PATCH_TARGET_MISSING, f"{item.operator} needs an item that meets {step}", path)
+    last = len(items) - (item.operator in ("remove", "replace"))
+    allowed = f"an index up to {last}" if last >= 0 else "an index, and the list is empty"
+    return Note(PATCH_INDEX_INVALID, f'the last step must be {allowed}, not "{step}"', path)
 
 
 def _dropped(old: Any, new: Any, path: Path) -> tuple[Note, ...]:

@@ -34,7 +34,7 @@ def _is_string_map(value: object) -> bool:
 
 def _changed(known: Mapping[str, str], item: MapItem) -> dict[str, str]:
     match item.operator:
-        case "addIfAbsent":
+        case "addIfAbsent" | "set":
             return {**known, **item.value}
         case "overwrite":
             return {key: item.value.get(key, value) for key, value in known.items()}

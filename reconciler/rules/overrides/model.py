@@ -15,9 +15,10 @@ NAMESPACED_KIND = "OverridePolicy"
 CLUSTER_KIND = "ClusterOverridePolicy"
 
 Component = Literal["Registry", "Repository", "Tag", "Digest"]
-MapOperator = Literal["addIfAbsent", "overwrite", "delete"]
+ImageOperator = Literal["addIfAbsent", "overwrite", "delete"]
+MapOperator = Literal["addIfAbsent", "overwrite", "delete", "set"]
 ListOperator = Literal["append", "overwrite", "delete"]
-PatchOperator = Literal["add", "remove", "replace"]
+PatchOperator = Literal["add", "remove", "replace", "set"]
 Overrider = Literal["image", "command", "args", "envs", "annotations", "labels", "jsonpatch"]
 OVERRIDERS: tuple[Overrider, ...] = ("image", "command", "args", "envs", "annotations", "labels", "jsonpatch")
 """In the order in which a rule applies them, whatever the order in its file (kubeadmiral 4)."""
@@ -50,9 +51,10 @@ class Term:
 
 @dataclass(frozen=True)
 class Targets:
-    """Which clusters a rule applies to; every part that is empty lets all through (kubeadmiral 3)."""
+    """Which clusters a rule applies to; every part that is empty lets all through (kubeadmiral 3, 12)."""
 
     clusters: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
     selector: Mapping[str, str] = field(default_factory=dict)
     affinity: tuple[Term, ...] = ()
 
@@ -62,7 +64,7 @@ class ImageOperation:
     """A change of one component of an image."""
 
     component: Component
-    operator: MapOperator
+    operator: ImageOperator
     value: str = ""
 
 

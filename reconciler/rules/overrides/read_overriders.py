@@ -25,6 +25,7 @@ from reconciler.rules.overrides.model import (
     EnvItem,
     ImageItem,
     ImageOperation,
+    ImageOperator,
     Item,
     ListItem,
     ListOperator,
@@ -37,9 +38,10 @@ from reconciler.rules.overrides.model import (
 from reconciler.rules.overrides.reference import digest_fault, tag_fault
 
 COMPONENTS = ("Registry", "Repository", "Tag", "Digest")
-MAP_OPERATORS = ("addIfAbsent", "overwrite", "delete")
+IMAGE_OPERATORS = ("addIfAbsent", "overwrite", "delete")
+MAP_OPERATORS = ("addIfAbsent", "overwrite", "delete", "set")
 LIST_OPERATORS = ("append", "overwrite", "delete")
-PATCH_OPERATORS = ("add", "remove", "replace")
+PATCH_OPERATORS = ("add", "remove", "replace", "set")
 FORBIDDEN_PATHS = ("/kind", "/metadata/name", "/metadata/namespace", "/metadata/generateName")
 
 
@@ -62,7 +64,7 @@ def _read_image(item: Fields) -> ImageItem:
 
 def _read_operation(one: Fields) -> ImageOperation:
     component = cast("Component", one.choice("imageComponent", COMPONENTS))
-    operator = _map_operator(one)
+    operator = cast("ImageOperator", one.choice("operator", IMAGE_OPERATORS, "overwrite", OPERATOR_UNSUPPORTED))
     value = one.text("value")
     if operator != "delete":
         if one.data.get("value") in (None, ""):

@@ -11,7 +11,7 @@ from reconciler.rules.overrides.fields import Fields, shown
 from reconciler.rules.overrides.model import Requirement, Targets, Term
 
 CLUSTER_NAME = "metadata.name"
-_TARGET_FIELDS = ("clusters", "clusterSelector", "clusterAffinity")
+_TARGET_FIELDS = ("clusters", "excludeClusters", "clusterSelector", "clusterAffinity")
 _TERM_FIELDS = ("matchExpressions", "matchFields")
 _REQUIREMENT_FIELDS = ("key", "operator", "values")
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
@@ -26,7 +26,7 @@ def read_targets(rule: Fields) -> Targets:
         if fault := label_key_fault(key) or label_value_fault(value):
             targets.fault("clusterSelector", f"must hold labels: {fault}", SELECTOR_INVALID)
     terms = tuple(_read_term(term) for term in targets.mappings("clusterAffinity", _TERM_FIELDS))
-    return Targets(targets.texts("clusters"), selector, terms)
+    return Targets(targets.texts("clusters"), targets.texts("excludeClusters"), selector, terms)
 
 
 def _read_term(term: Fields) -> Term:

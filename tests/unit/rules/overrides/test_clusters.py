@@ -33,6 +33,8 @@ def fields(text: str) -> Any:
         pytest.param({"clusters": []}, True, id="no-names"),
         pytest.param({"clusters": ["north-1", "unheard-of"]}, True, id="named"),
         pytest.param({"clusters": ["north-2"]}, False, id="not-named"),
+        pytest.param({"excludeClusters": ["north-2"]}, True, id="another-excluded"),
+        pytest.param({"clusters": ["north-1"], "excludeClusters": ["north-1"]}, False, id="excluded"),
         pytest.param({"clusterSelector": {}}, True, id="empty-selector"),
         pytest.param({"clusterSelector": {"region": "north", "ram": "64"}}, True, id="all-labels"),
         pytest.param({"clusterSelector": {"region": "north", "ram": "32"}}, False, id="one-label-differs"),
@@ -138,7 +140,7 @@ def test_a_label_as_a_number(text: str, number: int | None) -> None:
 
 def test_what_is_odd_about_an_inventory_is_a_warning_at_the_rule() -> None:
     rules = [
-        {"targetClusters": {"clusters": ["north-1", "gone", "gone"]}},
+        {"targetClusters": {"clusters": ["north-1", "gone", "gone"], "excludeClusters": ["gone"]}},
         {"targetClusters": {"clusterSelector": {"region": "west"}}},
         {},
     ]
