@@ -63,8 +63,9 @@ class Passes:
             settled = report.settled and not self._publisher.unwritten
             remotes.maintain()
             self._due = report.due
-            # a tag that was made is an upstream that a next pass may find, and what was approved is recognised by it
-            moved = report.tagged.moved or report.approved.moved
+            # a tag that was made is an upstream that a next pass may find, and what was approved is recognised by it;
+            # who lost a race has also fetched what others did to drafts that were planned before
+            moved = report.tagged.moved or report.approved.moved or remotes.fetched_again
             is_last_word = settled and not report.waits and not moved
             self._memory.keep(self._settled(found, report) if is_last_word else None)
         self.told = _told(report, self._publisher.unwritten)
@@ -76,7 +77,7 @@ class Passes:
         after = heads(self._remotes, self._tools)
         return Settled(
             found.snapshot.id, after, tuple(upstreams), tuple(destinations), report.due, counts,
-            report.plan.all_findings(), silent=after == found.heads and not counts["renders"],
+            report.plan.all_findings(), silent=after == found.heads and not counts["renders"], at=found.now,
         )  # fmt: skip
 
 

@@ -111,7 +111,7 @@ def gather_what_moved(source: ConfigSource, remotes: Remotes, tools: Tools, last
     tools.progress("fetching", 1, 1)
     tools.functions.look_again()
     now, seen = int(tools.clock()), heads(remotes, tools)
-    if seen == last.heads and (last.due is None or now < last.due):
+    if seen == last.heads and last.holds(now):
         return last
     return Gathered(snapshot, tools.read_catalog(snapshot), seen, now)
 

@@ -281,7 +281,8 @@ def _kinds(upstreams: set[str], destinations: set[str]) -> dict[str, Kind]:
 class Remotes:
     """Every remote that a pass reads, by URL. Use it as a context manager: it ends the reading processes.
 
-    `at_end` lets go of what else a pass has open to its hosts.
+    `at_end` lets go of what else a pass has open to its hosts. `fetched_again`: a remote was read anew in this pass, so
+    that its refs may hold what nobody has planned for.
     """
 
     def __init__(
@@ -298,9 +299,12 @@ class Remotes:
         self._remotes: dict[str, Remote] = {}
         self._mirrors: dict[str, Mirror] = {}
         self._open = ExitStack()
+        self._fetched: set[str] = set()
         self.failures: dict[str, GitError] = {}
+        self.fetched_again = False
 
     def __enter__(self) -> Self:
+        self._fetched, self.fetched_again = set(), False
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -314,6 +318,8 @@ class Remotes:
         A remote that rests after failures is not asked; its last failure stands.
         """
         kinds = _kinds({*upstreams}, {*destinations})
+        self.fetched_again = self.fetched_again or not self._fetched.isdisjoint(kinds)
+        self._fetched |= kinds.keys()
         due = [url for url in sorted(kinds) if not self._backoff.rests(url)]
         mirrors = {url: mirror for url in due if (mirror := self._mirror(url))}
         errors = fetch_all({mirror: kinds[url] for url, mirror in mirrors.items()}, self._state_prefix)

@@ -20,7 +20,8 @@ class Settled:
     """A pass, what it started from, and what it told.
 
     `config` is the config's id, `heads` the digest of everything else; `upstreams` and `destinations` are the URLs
-    that the config names; `due` is when equal heads ask for another pass. `silent`: it moved nothing itself.
+    that the config names; `due` is when equal heads ask for another pass. `silent`: it moved nothing itself. `at` is
+    when it ran.
     """
 
     config: str
@@ -31,6 +32,11 @@ class Settled:
     counts: Mapping[str, int] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     silent: bool = False
+    at: int = 0
+
+    def holds(self, now: int) -> bool:
+        """Return whether nothing is due; of a clock that was set back since, nobody knows when that would be."""
+        return self.due is None or self.at <= now < self.due
 
 
 class Memory(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,8 @@ from reconciler.daemon.remotes import Remote
 from reconciler.daemon.settled import InCache, Memory, Settled
 from reconciler.gitio.create import create_repository
 from reconciler.gitio.errors import GitError, GitFailedError, UnreachableError
-from reconciler.gitio.verdicts import Failed
+from reconciler.gitio.mirror import Mirror
+from reconciler.gitio.verdicts import Failed, PushReport, PushUnit
 from reconciler.krm.findings import Finding, Where
 from reconciler.wiring import Parts, build_parts, build_push
 from tests.support.git_env import SECONDS, commit_files, git, read_refs, write_hook
@@ -174,6 +176,42 @@ def test_equal_heads_are_looked_at_again_when_a_moved_tag_has_settled(world: Wor
 
     assert (due_in, before, after) == (600.0, [".reconciler", "web"], [".reconciler", "late", "web"])
     assert math.isinf(passes.due_in)
+
+
+def test_a_clock_that_was_set_back_makes_nobody_wait_for_the_old_time(tmp_path: Path) -> None:
+    last = Settled("config", "heads", due=5_000, at=4_000)
+
+    assert [last.holds(now) for now in (3_999, 4_000, 4_999, 5_000)] == [False, True, True, False]
+    assert Settled("config", "heads", at=4_000).holds(0)
+
+
+def test_what_came_in_with_a_lost_race_is_looked_at(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet = world.folder / "fleet.git"
+    world.write_more(
+        REPOSITORY.format(name="west", deployment="true", url="fleet", branch="clusters/west")
+        + VARIANT.format(name="shop-west", repository="west")
+    )
+    passes, _ = world.passes()
+    passes.run()
+    passes.run()
+    assert passes.told.skipped
+    commit_files(fleet, "refs/heads/drafts/west", {"theirs.txt": b"mine"})
+    push, pending = Mirror.push, ["east"]
+
+    def late(mirror: Mirror, units: Sequence[PushUnit]) -> PushReport:
+        while pending:
+            pending.pop()
+            git(fleet, "update-ref", "-d", "refs/reconciler/state/west")
+            git(fleet, "update-ref", "-d", "refs/heads/drafts/east")
+        return push(mirror, units)
+
+    monkeypatch.setattr(Mirror, "push", late)
+    passes.run()
+    passes.run()
+    assert "declined" in git(fleet, "show", "refs/reconciler/state/east:packages/web.json").partition('"outcome"')[2]
+    passes.run()
+
+    assert passes.told.skipped
 
 
 def test_a_remote_that_is_gone_holds_up_nobody_else_and_rests(world: World) -> None:
