@@ -31,7 +31,7 @@ from reconciler.forge.port import Forge
 from reconciler.forge.push_options import agit
 from reconciler.forge.request import MergeMethod, NewRequest, PullRequest, Verdict
 from reconciler.gitio.errors import GitError
-from reconciler.gitio.verdicts import Done, PushUnit, RefUpdate
+from reconciler.gitio.verdicts import Done, Failed, Outcome, PushUnit, RefUpdate
 from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding
 from reconciler.planning.destination import Destination
@@ -124,8 +124,9 @@ class Requests:
         self.board.look({one.destination.url for one in tasks} - self.board.seen)
         rounds = self._act(near, tasks, remotes)
         results = [result for one in rounds.values() for result in one.results]
-        _note(results, remotes, names.state)
-        return self._requested([task.destination for task in tasks], rounds, retry)
+        noted = _note(results, remotes, names.state)
+        done = self._requested([task.destination for task in tasks], rounds, retry)
+        return done if noted else replace(done, due=min(done.due or retry, retry))
 
     def merges(self, destination: Destination) -> bool:
         """Return whether drafts of a destination are approved by merging their requests."""
@@ -425,23 +426,39 @@ def _stop(told: _Round, error: ForgeError) -> None:
         told.error = error
 
 
-def _note(results: Iterable[_Result], remotes: Remotes, state_ref: str) -> None:
-    """Write and push the states that know their requests now; one that moved meanwhile is noted in the next pass."""
+def _note(results: Iterable[_Result], remotes: Remotes, state_ref: str) -> bool:
+    """Write and push the states that know their requests now; one that moved meanwhile is noted in the next pass.
+
+    Return whether the remotes could be asked to: what nobody notes is opened anew once people have closed it.
+    """
     by_url: dict[str, dict[Destination, dict[str, OpenRequest]]] = {}
     for result in results:
         if result.known != result.task.known:
             one = result.task.destination
             by_url.setdefault(one.url, {}).setdefault(one, {})[result.task.branch] = result.known
-    for url, noted in sorted(by_url.items()):
-        remote = remotes.get(url)
-        try:
-            if remote:
-                _push_states(remote, noted, state_ref)
-        except GitError as error:
-            log.warning("requests_not_noted", url=url, why=error.message)
+    outcomes = [end for url, noted in sorted(by_url.items()) for end in _push_noted(url, noted, remotes, state_ref)]
+    return not any(isinstance(end, Failed) for end in outcomes)
 
 
-def _push_states(remote: Remote, noted: Mapping[Destination, Mapping[str, OpenRequest]], state_ref: str) -> None:
+def _push_noted(
+    url: str, noted: Mapping[Destination, Mapping[str, OpenRequest]], remotes: Remotes, state_ref: str
+) -> list[Outcome]:
+    remote = remotes.get(url)
+    if remote is None:
+        return []
+    try:
+        pushed = _push_states(remote, noted, state_ref)
+    except GitError as error:
+        pushed = {url: Failed(error)}
+    for name, outcome in pushed.items():
+        if not isinstance(outcome, Done):
+            log.warning("requests_not_noted", destination=name, why=describe(outcome))
+    return list(pushed.values())
+
+
+def _push_states(
+    remote: Remote, noted: Mapping[Destination, Mapping[str, OpenRequest]], state_ref: str
+) -> Mapping[str, Outcome]:
     states = [(one, _with(read_state(one, remote, state_ref), requests)) for one, requests in noted.items()]
     known = [(one, state) for one, state in states if state]
     commits = remote.mirror.write([state_commit(one, state) for one, state in known])
@@ -449,9 +466,7 @@ def _push_states(remote: Remote, noted: Mapping[Destination, Mapping[str, OpenRe
     for (one, _), commit in zip(known, commits, strict=True):
         ref = state_ref.format(repository=one.name)
         units.append(PushUnit(one.name, (RefUpdate(ref, commit, remote.refs.get(ref)),)))
-    for name, outcome in remote.mirror.push(units).outcomes.items():
-        if not isinstance(outcome, Done):
-            log.warning("requests_not_noted", destination=name, why=describe(outcome))
+    return remote.mirror.push(units).outcomes
 
 
 def _with(state: DestinationState | Finding | None, requests: Mapping[str, OpenRequest]) -> DestinationState | None:

@@ -12,11 +12,11 @@ from unittest.mock import patch
 
 import pytest
 
-from reconciler.daemon import reconcile, request_tasks
+from reconciler.daemon import reconcile, request_tasks, requests
 from reconciler.daemon.publish import Written
 from reconciler.daemon.remotes import Remote
 from reconciler.forge.github import GitHub
-from reconciler.gitio.errors import TooLargeError
+from reconciler.gitio.errors import TooLargeError, UnreachableError
 from reconciler.gitio.reader import ObjectReader
 from reconciler.gitio.verdicts import Outcome
 from tests.support.fake_forge.core import FakeRepository, FakeRequest
@@ -239,6 +239,19 @@ def test_a_request_that_the_forge_breaks_over_does_not_stand_before_the_others(t
         assert one.report.due is not None
         world.settle()
         assert len(world.open_requests) == 3
+
+
+def test_requests_that_could_not_be_noted_are_noted_soon(tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",)) as world:
+        service = world.service()
+        with patch.object(requests, "_push_states", side_effect=UnreachableError("push: cut off")):
+            service.run()
+        assert service.due_in == reconcile.RETRY_SECONDS
+        world.now += reconcile.RETRY_SECONDS
+        service.run()
+        world.on_forge.close(world.open_requests["drafts/lisbon"])
+        service.run()
+        assert numbers(world) == [(1, "closed")], "nobody wanted another one"
 
 
 def test_what_is_not_in_words_yet_comes_by_itself(tmp_path: Path) -> None:
