@@ -34,6 +34,7 @@ from reconciler.rules.overrides.metadata import apply_map
 from reconciler.rules.overrides.model import (
     Cluster,
     EnvItem,
+    FieldItem,
     ImageItem,
     Item,
     ListItem,
@@ -44,8 +45,9 @@ from reconciler.rules.overrides.model import (
     Rule,
 )
 from reconciler.rules.overrides.pod_spec import POD_SPEC_PATHS, Template
-from reconciler.rules.overrides.provenance import Step, steps_data, steps_of
+from reconciler.rules.overrides.provenance import Step, steps_data, steps_inside, steps_of
 from reconciler.rules.overrides.read_policy import Policies
+from reconciler.rules.overrides.text_fields import apply_field
 
 ANNOTATIONS_BYTES = 262_144
 _IDENTITY: tuple[Path, ...] = (("kind",), ("metadata", "name"), ("metadata", "namespace"), ("metadata", "generateName"))
@@ -136,6 +138,8 @@ class _Task:
                 return apply_envs(data, item, template)
             case MapItem() as item, "annotations" | "labels" as field_name:
                 return apply_map(data, item, field_name)
+            case FieldItem() as item, _:
+                return apply_field(data, item)
             case PatchItem() as item, _:
                 return apply_patch_item(data, item)
         raise AssertionError(f"{self.overrider} has no items of {type(self.item)}")
@@ -172,7 +176,7 @@ class _Run:
             self.findings += (finding_of(self.resource, note, task) for note in effect.notes)
             if effect.failed:
                 return
-            self._become(effect.data, task.policy.label, task.where)
+            self._become(effect, task.policy.label, task.where)
         self._tidy()
         self._check(tasks)
 
@@ -183,14 +187,17 @@ class _Run:
         except YamlError as error:
             self._note(Note(RESULT_UNWRITABLE, f"the result must be something that YAML can hold: {error}"))
 
-    def _become(self, data: Any, by: str, where: str) -> None:
-        self.steps += steps_of(self.data, data, by, where)
-        self.data = data
+    def _become(self, effect: Effect, by: str, where: str) -> None:
+        if effect.inside:
+            self.steps += steps_inside(self.data, effect.inside, by, where)
+        else:
+            self.steps += steps_of(self.data, effect.data, by, where)
+        self.data = effect.data
 
     def _tidy(self) -> None:
         touched = [step for step in self.steps if step.path[: len(FINALIZERS)] == FINALIZERS]
         if touched:
-            self._become(tidy_finalizers(self.data), touched[-1].by, touched[-1].where)
+            self._become(Effect(tidy_finalizers(self.data)), touched[-1].by, touched[-1].where)
 
     def _check(self, tasks: tuple[_Task, ...]) -> None:
         for path in _IDENTITY:

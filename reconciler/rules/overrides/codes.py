@@ -30,6 +30,18 @@ CODES = (
         Scope.PACKAGE,
         "A policy changes the repository or tag of an image whose digest stays, and the digest decides what is pulled.",
     ),
+    FIELD_PATH_INVALID := Code(
+        "FieldPathInvalid",
+        Severity.ERROR,
+        Scope.PACKAGE,
+        "The fieldPath of a policy does not lead to a string in a resource, or is no JSON pointer.",
+    ),
+    FIELD_UNPARSABLE := Code(
+        "FieldUnparsable",
+        Severity.ERROR,
+        Scope.PACKAGE,
+        "A string whose inside a policy is to change is not of the format that the policy says, or cannot be edited.",
+    ),
     FORBIDDEN_PATH := Code(
         "ForbiddenPath",
         Severity.ERROR,

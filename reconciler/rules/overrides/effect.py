@@ -30,11 +30,21 @@ class Note:
 
 
 @dataclass(frozen=True)
+class Inside:
+    """What changed inside of a text: the path of the string, and what it held before and holds afterwards."""
+
+    path: Path
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True)
 class Effect:
     """A resource's data afterwards, the very same object where nothing changed; with an error it must not be used."""
 
     data: Any
     notes: tuple[Note, ...] = ()
+    inside: Inside | None = None
 
     @property
     def failed(self) -> bool:

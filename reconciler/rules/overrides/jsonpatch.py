@@ -31,7 +31,11 @@ _HINTS: dict[Path, str] = {
 
 def apply_patch_item(data: Any, item: PatchItem) -> Effect:
     """Return the resource with one operation of a patch applied."""
-    data = _with_finalizers(data, item.path)
+    return patched(_with_finalizers(data, item.path), item)
+
+
+def patched(data: Any, item: PatchItem) -> Effect:
+    """Return any data with one operation of a patch applied."""
     if item.operator == "set":
         data = _with_parents(data, item.path)
     parent = _parent(data, item.path)

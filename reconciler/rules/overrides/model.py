@@ -19,9 +19,12 @@ ImageOperator = Literal["addIfAbsent", "overwrite", "delete"]
 MapOperator = Literal["addIfAbsent", "overwrite", "delete", "set"]
 ListOperator = Literal["append", "overwrite", "delete"]
 PatchOperator = Literal["add", "remove", "replace", "set"]
-Overrider = Literal["image", "command", "args", "envs", "annotations", "labels", "jsonpatch"]
-OVERRIDERS: tuple[Overrider, ...] = ("image", "command", "args", "envs", "annotations", "labels", "jsonpatch")
-"""In the order in which a rule applies them, whatever the order in its file (kubeadmiral 4)."""
+TextFormat = Literal["yaml", "json"]
+Overrider = Literal["image", "command", "args", "envs", "annotations", "labels", "fields", "jsonpatch"]
+OVERRIDERS: tuple[Overrider, ...] = (
+    "image", "command", "args", "envs", "annotations", "labels", "fields", "jsonpatch",
+)  # fmt: skip
+"""In the order in which a rule applies them, whatever the order in its file (kubeadmiral 4, 12)."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,16 @@ class PatchItem:
     value: Any = ABSENT
 
 
-Item = ImageItem | ListItem | EnvItem | MapItem | PatchItem
+@dataclass(frozen=True)
+class FieldItem:
+    """Operations of a patch on what the string at `path` holds."""
+
+    path: tuple[str, ...]
+    format: TextFormat
+    operations: tuple[PatchItem, ...]
+
+
+Item = ImageItem | ListItem | EnvItem | MapItem | FieldItem | PatchItem
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from reconciler.krm.secrets import MASK, holds_secret, is_secret
 from reconciler.krm.yaml import Path
 from reconciler.krm.yaml.same import same
 from reconciler.rules.overrides.edits import ABSENT
+from reconciler.rules.overrides.effect import Inside
 
 SHOWN_BYTES = 1024
 _SECRET_FIELDS = ("data", "stringData")
@@ -23,9 +24,10 @@ Change = tuple[Path, Any, Any]
 
 @dataclass(frozen=True)
 class Step:
-    """One change of one leaf; `where` is the item in the policy `by`, ABSENT values were or are not there.
+    """One change of one leaf, or of one `inside` of what a string holds; `where` is the item in the policy `by`.
 
-    Values are as they may be shown: those of Secrets are masked, long ones shortened.
+    ABSENT values were or are not there. Values are as they may be shown: those of Secrets are masked, long ones
+    shortened.
     """
 
     path: Path
@@ -34,11 +36,12 @@ class Step:
     op: Op
     before: Any = ABSENT
     after: Any = ABSENT
+    inside: Path | None = None
 
     @property
     def pointer(self) -> str:
-        """The leaf as a JSON pointer, as of this step."""
-        return format_pointer(self.path)
+        """The leaf as a JSON pointer, as of this step; what is inside of a string has a pointer of its own behind !."""
+        return format_pointer(self.path) + ("" if self.inside is None else f"!{format_pointer(self.inside)}")
 
     def as_data(self) -> dict[str, Any]:
         """Return the step as status files write it."""
@@ -52,6 +55,15 @@ def steps_of(before: Any, after: Any, by: str, where: str) -> tuple[Step, ...]:
     return tuple(
         Step(path, by, where, _op(old, new), _shown(old, path, hides=hides), _shown(new, path, hides=hides))
         for path, old, new in _changes(before, after, ())
+    )
+
+
+def steps_inside(resource: Any, inside: Inside, by: str, where: str) -> tuple[Step, ...]:
+    """Return what one item changed inside of a string of a resource."""
+    path, hides = inside.path, is_secret(resource)
+    return tuple(
+        Step(path, by, where, _op(old, new), _shown(old, path, hides=hides), _shown(new, path, hides=hides), at)
+        for at, old, new in _changes(inside.before, inside.after, ())
     )
 
 

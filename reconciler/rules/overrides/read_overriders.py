@@ -9,6 +9,7 @@ from reconciler.krm.names import annotation_key_fault, label_key_fault, label_va
 from reconciler.krm.pointer import PointerError, parse_pointer
 from reconciler.rules.overrides.codes import (
     DIGEST_INVALID,
+    FIELD_PATH_INVALID,
     FORBIDDEN_PATH,
     IMAGE_PATH_INVALID,
     OPERATOR_UNSUPPORTED,
@@ -23,6 +24,7 @@ from reconciler.rules.overrides.model import (
     OVERRIDERS,
     Component,
     EnvItem,
+    FieldItem,
     ImageItem,
     ImageOperation,
     ImageOperator,
@@ -34,6 +36,7 @@ from reconciler.rules.overrides.model import (
     Overrider,
     PatchItem,
     PatchOperator,
+    TextFormat,
 )
 from reconciler.rules.overrides.reference import digest_fault, tag_fault
 
@@ -42,6 +45,7 @@ IMAGE_OPERATORS = ("addIfAbsent", "overwrite", "delete")
 MAP_OPERATORS = ("addIfAbsent", "overwrite", "delete", "set")
 LIST_OPERATORS = ("append", "overwrite", "delete")
 PATCH_OPERATORS = ("add", "remove", "replace", "set")
+TEXT_FORMATS = ("yaml", "json")
 FORBIDDEN_PATHS = ("/kind", "/metadata/name", "/metadata/namespace", "/metadata/generateName")
 
 
@@ -59,10 +63,10 @@ def _read_image(item: Fields) -> ImageItem:
     path, text = None, item.text("imagePath")
     if text:
         path = _pointer(item, "imagePath", text, IMAGE_PATH_INVALID)
-    return ImageItem(item.texts("containerNames"), path, tuple(map(_read_operation, operations)))
+    return ImageItem(item.texts("containerNames"), path, tuple(map(_read_image_operation, operations)))
 
 
-def _read_operation(one: Fields) -> ImageOperation:
+def _read_image_operation(one: Fields) -> ImageOperation:
     component = cast("Component", one.choice("imageComponent", COMPONENTS))
     operator = cast("ImageOperator", one.choice("operator", IMAGE_OPERATORS, "overwrite", OPERATOR_UNSUPPORTED))
     value = one.text("value")
@@ -118,12 +122,25 @@ def _read_map(item: Fields, fault_of: Callable[[str, str], str | None]) -> MapIt
     return MapItem(operator, value)
 
 
+def _read_field(item: Fields) -> FieldItem:
+    path = _pointer(item, "fieldPath", item.text("fieldPath"), FIELD_PATH_INVALID)
+    written = [name for name in TEXT_FORMATS if item.data.get(name)]
+    if len(written) != 1:
+        item.faults.add(item.path, f"must have exactly one of {', '.join(TEXT_FORMATS)}, with operations in it")
+    name = written[0] if written else TEXT_FORMATS[0]
+    operations = item.mappings(name, ("operator", "subPath", "value"))
+    return FieldItem(path, cast("TextFormat", name), tuple(_read_operation(one, "subPath") for one in operations))
+
+
 def _read_patch(item: Fields) -> PatchItem:
-    operator = cast("PatchOperator", item.choice("operator", PATCH_OPERATORS, "replace", OPERATOR_UNSUPPORTED))
-    text = item.text("path")
-    path = _pointer(item, "path", text, PATCH_PATH_INVALID)
-    if text in FORBIDDEN_PATHS:
+    if item.data.get("path") in FORBIDDEN_PATHS:
         item.fault("path", f"must not be one of {', '.join(FORBIDDEN_PATHS)}", FORBIDDEN_PATH)
+    return _read_operation(item, "path")
+
+
+def _read_operation(item: Fields, field: str) -> PatchItem:
+    operator = cast("PatchOperator", item.choice("operator", PATCH_OPERATORS, "replace", OPERATOR_UNSUPPORTED))
+    path = _pointer(item, field, item.text(field), PATCH_PATH_INVALID)
     if operator == "remove":
         return PatchItem(operator, path)
     if "value" not in item.data and item.data.get("operator") in (None, "", operator):
@@ -153,6 +170,7 @@ _READERS: Mapping[Overrider, Callable[[Fields], Item]] = {
     "envs": _read_env,
     "annotations": _read_annotations,
     "labels": _read_labels,
+    "fields": _read_field,
     "jsonpatch": _read_patch,
 }
 _OF_CONTAINER = ("containerName", "operator", "value")
@@ -163,5 +181,6 @@ _FIELDS: Mapping[Overrider, Sequence[str]] = {
     "envs": _OF_CONTAINER,
     "annotations": ("operator", "value"),
     "labels": ("operator", "value"),
+    "fields": ("fieldPath", *TEXT_FORMATS),
     "jsonpatch": ("operator", "path", "value"),
 }
