@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from reconciler.krm.findings import Code
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.schema import scope
+from reconciler.krm.yaml import Path
 from reconciler.packages.resource import Described
 from reconciler.rules.overrides.codes import (
     MAP_MALFORMED,
@@ -21,6 +23,7 @@ from reconciler.rules.overrides.edits import value_at, without
 from reconciler.rules.overrides.effect import Note
 from reconciler.rules.overrides.model import CLUSTER_KIND, NAMESPACED_KIND, Policy
 from reconciler.rules.overrides.read_policy import Policies, policy_key
+from reconciler.rules.overrides.selection import rank
 
 CLUSTER_LABEL = "kubeadmiral.io/cluster-override-policy-name"
 NAMESPACED_LABEL = "kubeadmiral.io/override-policy-name"
@@ -32,7 +35,7 @@ OnMissing = Literal["fail", "ignore"]
 
 @dataclass(frozen=True)
 class Attached:
-    """The policies of a resource in the order of their effect, every policy that it names, and what is wrong with that.
+    """The policies of a resource in the order of their effect, all that it names or that choose it, and what is wrong.
 
     After an error none of them counts.
     """
@@ -47,21 +50,51 @@ class Attached:
         return any(note.is_error for note in self.notes)
 
 
-def attach(resource: Described, policies: Policies, on_missing: OnMissing = "fail") -> Attached:
-    """Return the policies that a resource names; the cluster's goes before the namespace's.
+@dataclass(frozen=True)
+class _Candidate:
+    """A policy that may be attached: by a label, or because it chooses the resource, and how that is told."""
 
-    A policy that is not there is an error; with `ignore` it is as if it had no rules, if it is known to be gone.
+    key: ObjectKey
+    how: str
+    path: Path
+
+
+def attach(resource: Described, policies: Policies, on_missing: OnMissing = "fail") -> Attached:
+    """Return the policies of a resource: the cluster's before the namespace's, chosen ones before the named one.
+
+    Among those that choose it, closer ones come later, and then those with later names. A policy that is not there is
+    an error; with `ignore` it is as if it had no rules, if it is known to be gone.
     """
     named, notes = _named(resource)
+    candidates = [*_candidates(resource, policies, CLUSTER_KIND, named)]
+    candidates += _candidates(resource, policies, NAMESPACED_KIND, named)
     found: list[Policy] = []
-    for label, key in named:
-        one = _look_up(key, label, policies)
+    for candidate in candidates:
+        one = _look_up(candidate, policies)
         if isinstance(one, Policy):
             found.append(one)
         elif not (one.code is POLICY_NOT_FOUND and on_missing == "ignore" and policies.is_whole):
             notes = (*notes, one)
     failed = any(note.is_error for note in notes)
-    return Attached(() if failed else tuple(found), tuple(key for _, key in named), notes)
+    return Attached(() if failed else tuple(found), tuple(one.key for one in candidates), notes)
+
+
+def _candidates(
+    resource: Described, policies: Policies, kind: str, named: tuple[_Candidate, ...]
+) -> Iterator[_Candidate]:
+    labelled = [one for one in named if one.key.kind == kind]
+    yield from _choosing(resource, policies, kind, {one.key for one in labelled})
+    yield from labelled
+
+
+def _choosing(resource: Described, policies: Policies, kind: str, others: set[ObjectKey]) -> Iterator[_Candidate]:
+    namespace = namespace_of(resource)
+    found = []
+    for key, selectors in policies.selectors.items():
+        if key.kind == kind and key not in others and (how := rank(selectors, resource, namespace)) is not None:
+            found.append((how, key))
+    for _, key in sorted(found):
+        yield _Candidate(key, f"{key} chooses this {resource.kind}", ("kind",))
 
 
 def is_marked(labels: Mapping[str, Any]) -> bool:
@@ -84,8 +117,8 @@ def namespace_of(resource: Described) -> str:
     return "" if scope(resource.group, resource.kind) == "cluster" else resource.namespace
 
 
-def _named(resource: Described) -> tuple[tuple[tuple[str, ObjectKey], ...], tuple[Note, ...]]:
-    named: list[tuple[str, ObjectKey]] = []
+def _named(resource: Described) -> tuple[tuple[_Candidate, ...], tuple[Note, ...]]:
+    named: list[_Candidate] = []
     notes: list[Note] = []
     for label, kind in ((CLUSTER_LABEL, CLUSTER_KIND), (NAMESPACED_LABEL, NAMESPACED_KIND)):
         if label not in resource.labels:
@@ -100,22 +133,24 @@ def _named(resource: Described) -> tuple[tuple[tuple[str, ObjectKey], ...], tupl
         elif not value:
             notes.append(_note(POLICY_NAME_EMPTY, f"{label} must name a {kind}", label))
         else:
-            named.append((label, policy_key(kind, namespace, value)))
+            key = policy_key(kind, namespace, value)
+            named.append(_Candidate(key, f"{label} names {key}", ("metadata", "labels", label)))
     return tuple(named), tuple(notes)
 
 
-def _look_up(key: ObjectKey, label: str, policies: Policies) -> Policy | Note:
+def _look_up(one: _Candidate, policies: Policies) -> Policy | Note:
+    key, how = one.key, one.how
     if key in policies.sound:
         return policies.sound[key]
     if key in policies.duplicates:
-        return _note(POLICY_DUPLICATE, f"{label} names {key}, which stands twice in the config", label)
+        return Note(POLICY_DUPLICATE, f"{how}, which stands twice in the config", one.path)
     if key in policies.invalid:
-        return _note(POLICY_INVALID, f"{label} names {key}, which is invalid", label)
+        return Note(POLICY_INVALID, f"{how}, which is invalid", one.path)
     unread = "" if policies.is_whole else ", unless it is in a file that cannot be read"
-    return _note(POLICY_NOT_FOUND, f"{label} names {key}, which does not exist{unread}", label)
+    return Note(POLICY_NOT_FOUND, f"{how}, which does not exist{unread}", one.path)
 
 
-def _note(code: Any, message: str, label: str) -> Note:
+def _note(code: Code, message: str, label: str) -> Note:
     return Note(code, message, ("metadata", "labels", label))
 
 

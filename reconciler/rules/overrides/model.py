@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from reconciler.krm.identity import ObjectKey
+from reconciler.krm.selectors import LabelSelector
 from reconciler.rules.overrides.edits import ABSENT
 
 GROUP = "core.kubeadmiral.io"
@@ -133,6 +134,25 @@ class Rule:
 
     targets: Targets = Targets()
     overriders: tuple[tuple[Overrider, tuple[Item, ...]], ...] = ()
+
+
+@dataclass(frozen=True)
+class ResourceSelector:
+    """Which resources a policy chooses: by group and kind whatever the version, and more closely where more is said.
+
+    An unreadable one may be meant for any resource of the namespace, or of all: what it says nobody knows.
+    """
+
+    group: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    labels: LabelSelector | None = None
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether nobody knows what is meant."""
+        return not self.kind
 
 
 @dataclass(frozen=True)

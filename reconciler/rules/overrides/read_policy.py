@@ -5,16 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.overrides.codes import NAMESPACE_MISSING
 from reconciler.rules.overrides.fields import Faults, Fields, shown
-from reconciler.rules.overrides.model import API_VERSION, CLUSTER_KIND, GROUP, NAMESPACED_KIND, Policy, Rule
+from reconciler.rules.overrides.model import (
+    API_VERSION,
+    CLUSTER_KIND,
+    GROUP,
+    NAMESPACED_KIND,
+    Policy,
+    ResourceSelector,
+    Rule,
+)
 from reconciler.rules.overrides.read_overriders import read_overriders
 from reconciler.rules.overrides.read_targets import read_targets
+from reconciler.rules.overrides.selection import read_selectors
 from reconciler.snapshot.catalog import Catalog, ConfigObject
 
 _OBJECT_FIELDS = ("apiVersion", "kind", "metadata", "spec", "status")
+_SPEC_FIELDS = ("resourceSelectors", "overrideRules")
 _RULE_FIELDS = ("targetClusters", "overriders")
 
 
@@ -23,6 +34,8 @@ class Policies:
     """Every policy of a catalog by identity: the sound ones, those that are not, and those that stand there twice.
 
     `is_whole`: what is not among them does not exist; else it may stand in a file that could not be read.
+    `selectors` are those of policies that choose their resources, invalid ones too; `selection` is a digest of these
+    policies, "" if there are none: what happens to a resource that names no policy depends on that alone.
     """
 
     sound: Mapping[ObjectKey, Policy] = field(default_factory=dict)
@@ -30,6 +43,8 @@ class Policies:
     duplicates: frozenset[ObjectKey] = frozenset()
     findings: tuple[Finding, ...] = ()
     is_whole: bool = True
+    selectors: Mapping[ObjectKey, tuple[ResourceSelector, ...]] = field(default_factory=dict)
+    selection: str = ""
 
 
 def policy_key(kind: str, namespace: str, name: str) -> ObjectKey:
@@ -42,18 +57,25 @@ def read_policies(catalog: Catalog) -> Policies:
     sound: dict[ObjectKey, Policy] = {}
     invalid: set[ObjectKey] = set()
     findings: list[Finding] = []
+    selectors: dict[ObjectKey, tuple[ResourceSelector, ...]] = {}
+    digests: list[str] = []
     for kind in (CLUSTER_KIND, NAMESPACED_KIND):
         for one in catalog.of_kind(GROUP, kind):
+            key = policy_key(kind, one.key.namespace, one.key.name)
             policy, faults = read_policy(one)
             findings += faults
             if policy:
-                sound[one.key] = policy
+                sound[key] = policy
             else:
-                invalid.add(policy_key(kind, one.key.namespace, one.key.name))
+                invalid.add(key)
+            if chosen := selectors_of(one):
+                selectors[key] = chosen
+                digests.append(f"{one.key} {one.digest}")
     # one that is wrong beside a sound one of the same name: nobody knows which is meant
     kept = {key: policy for key, policy in sound.items() if key not in invalid}
     twice = frozenset(key for key in catalog.duplicates if key.group == GROUP)
-    return Policies(kept, frozenset(invalid), twice, tuple(findings), catalog.is_whole)
+    selection = digest(digests) if digests else ""
+    return Policies(kept, frozenset(invalid), twice, tuple(findings), catalog.is_whole, selectors, selection)
 
 
 def read_policy(one: ConfigObject) -> tuple[Policy | None, tuple[Finding, ...]]:
@@ -65,16 +87,33 @@ def read_policy(one: ConfigObject) -> tuple[Policy | None, tuple[Finding, ...]]:
     _check_namespace(one, faults)
     if not whole.has("spec"):
         whole.fault("spec", "must be a mapping")
-    rules = read_rules(whole)
+    spec = whole.mapping("spec", _SPEC_FIELDS)
+    read_selectors(spec, _namespace(one))
+    rules = read_rules(spec)
     if faults.findings:
         return None, tuple(faults.findings)
     return Policy(one.key, one.file, one.document.line, one.digest, rules), ()
 
 
-def read_rules(whole: Fields) -> tuple[Rule, ...]:
-    """Return the rules of a whole object; none is fine, and does nothing."""
-    rules = whole.mapping("spec", ("overrideRules",)).mappings("overrideRules", _RULE_FIELDS)
+def selectors_of(one: ConfigObject) -> tuple[ResourceSelector, ...]:
+    """Return the resourceSelectors of a policy that may be invalid otherwise.
+
+    Where they are invalid themselves, the policy may be meant for anything that it could choose.
+    """
+    faults, namespace = Faults(one.where_at), _namespace(one)
+    spec = Fields(one.data.get("spec"), ("spec",), faults, None)
+    found = read_selectors(spec, namespace)
+    return (ResourceSelector(namespace=namespace),) if faults.findings and spec.has("resourceSelectors") else found
+
+
+def read_rules(spec: Fields) -> tuple[Rule, ...]:
+    """Return the rules of a spec; none is fine, and does nothing."""
+    rules = spec.mappings("overrideRules", _RULE_FIELDS)
     return tuple(Rule(read_targets(rule), read_overriders(rule)) for rule in rules)
+
+
+def _namespace(one: ConfigObject) -> str:
+    return one.key.namespace if one.key.kind == NAMESPACED_KIND else ""
 
 
 def _check_namespace(one: ConfigObject, faults: Faults) -> None:
