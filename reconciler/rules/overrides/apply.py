@@ -46,7 +46,7 @@ from reconciler.rules.overrides.model import (
 )
 from reconciler.rules.overrides.pod_spec import POD_SPEC_PATHS, Template
 from reconciler.rules.overrides.provenance import Step, steps_data, steps_inside, steps_of
-from reconciler.rules.overrides.read_policy import Policies
+from reconciler.rules.overrides.read_policy import Policies, rule_for
 from reconciler.rules.overrides.text_fields import apply_field
 
 ANNOTATIONS_BYTES = 262_144
@@ -103,7 +103,7 @@ def override_resource(
     template = Template(resource.group, resource.kind, options.pod_spec_paths)
     run = _Run(resource, stripped(resource.data), [finding_of(resource, note) for note in attached.notes])
     if not attached.failed:
-        run.apply(matched, template)
+        run.apply(matched, template, cluster)
     run.write()
     document = resource.document if errors(run.findings) else run.document
     return Overridden(resource, document, tuple(run.findings), tuple(run.steps), attached.asked, matched)
@@ -145,12 +145,6 @@ class _Task:
         raise AssertionError(f"{self.overrider} has no items of {type(self.item)}")
 
 
-def _tasks(matched: tuple[Matched, ...]) -> Iterator[_Task]:
-    for one in matched:
-        for number in one.rules:
-            yield from _tasks_of_rule(one.policy, number, one.policy.rules[number])
-
-
 def _tasks_of_rule(policy: Policy, number: int, rule: Rule) -> Iterator[_Task]:
     for overrider, items in rule.overriders:
         for index, item in enumerate(items):
@@ -168,17 +162,31 @@ class _Run:
         self.steps: list[Step] = []
         self.document = resource.document
 
-    def apply(self, matched: tuple[Matched, ...], template: Template) -> None:
+    def apply(self, matched: tuple[Matched, ...], template: Template, cluster: Cluster) -> None:
         """Apply every item in order, until one fails."""
-        tasks = tuple(_tasks(matched))
+        tasks = self._tasks(matched, cluster)
+        if errors(self.findings):
+            return
         for task in tasks:
             effect = task.apply(self.data, template)
-            self.findings += (finding_of(self.resource, note, task) for note in effect.notes)
+            self.findings += (
+                finding_of(self.resource, note, f"{task.policy.label} {task.where}") for note in effect.notes
+            )
             if effect.failed:
                 return
             self._become(effect, task.policy.label, task.where)
         self._tidy()
         self._check(tasks)
+
+    def _tasks(self, matched: tuple[Matched, ...], cluster: Cluster) -> list[_Task]:
+        tasks: list[_Task] = []
+        for policy, number in ((one.policy, number) for one in matched for number in one.rules):
+            rule = rule_for(policy.rules[number], number, cluster)
+            if isinstance(rule, Rule):
+                tasks += _tasks_of_rule(policy, number, rule)
+            else:
+                self.findings += (finding_of(self.resource, note, policy.label) for note in rule)
+        return tasks
 
     def write(self) -> None:
         """Make the document that means the data."""
@@ -199,7 +207,7 @@ class _Run:
         if touched:
             self._become(Effect(tidy_finalizers(self.data)), touched[-1].by, touched[-1].where)
 
-    def _check(self, tasks: tuple[_Task, ...]) -> None:
+    def _check(self, tasks: list[_Task]) -> None:
         for path in _IDENTITY:
             if not same(value_at(self.working, path), value_at(self.data, path)):
                 self._note(self._other_identity(path))
@@ -233,11 +241,11 @@ def _size(annotations: Any) -> int:
     return sum(len(text.encode()) for entry in entries for text in entry if isinstance(text, str))
 
 
-def finding_of(resource: PackageResource, note: Note, task: _Task | None = None) -> Finding:
+def finding_of(resource: PackageResource, note: Note, who: str = "") -> Finding:
     """Return what an overrider says of a resource as a finding; values of Secrets are masked (design 10.29)."""
     value = MASK if is_secret(resource.data) else note.value
     quoted = "" if note.value is ABSENT else f', not "{value}"'
-    start = f"{task.policy.label} {task.where}: " if task else ""
+    start = f"{who}: " if who else ""
     # JSON is read as data alone, without its lines
     line = 0 if resource.file.endswith(".json") else resource.document.line_of(note.path)
     where = Where(resource.file, line, str(resource.key), format_pointer(note.path))

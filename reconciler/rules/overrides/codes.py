@@ -193,6 +193,12 @@ CODES = (
     UNKNOWN_CLUSTER := Code(
         "UnknownCluster", Severity.WARNING, Scope.OBJECT, "An override policy names a cluster that does not exist."
     ),
+    VARIABLE_UNRESOLVED := Code(
+        "ClusterVariableUnresolved",
+        Severity.ERROR,
+        Scope.PACKAGE,
+        "A variable of an override policy has no value for a cluster, or one that the policy could not say.",
+    ),
     VALUE_REQUIRED := Code(
         "ValueRequired", Severity.ERROR, Scope.OBJECT, "An operator of an override policy needs a value, and has none."
     ),

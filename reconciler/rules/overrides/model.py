@@ -130,10 +130,14 @@ Item = ImageItem | ListItem | EnvItem | MapItem | FieldItem | PatchItem
 
 @dataclass(frozen=True)
 class Rule:
-    """One of overrideRules; `overriders` are in the order of OVERRIDERS, each with its items as written."""
+    """One of overrideRules; `overriders` are in the order of OVERRIDERS, each with its items as written.
+
+    `template` are the overriders as data, if they have variables: then every cluster has items of its own.
+    """
 
     targets: Targets = Targets()
     overriders: tuple[tuple[Overrider, tuple[Item, ...]], ...] = ()
+    template: Any = None
 
 
 @dataclass(frozen=True)

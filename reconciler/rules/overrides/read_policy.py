@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from reconciler.krm.digest import digest
-from reconciler.krm.findings import Finding
+from reconciler.krm.findings import Finding, Where
 from reconciler.krm.identity import ObjectKey
-from reconciler.rules.overrides.codes import NAMESPACE_MISSING
-from reconciler.rules.overrides.fields import Faults, Fields, shown
+from reconciler.krm.yaml import Path
+from reconciler.rules.overrides.codes import NAMESPACE_MISSING, VARIABLE_UNRESOLVED
+from reconciler.rules.overrides.effect import Note
+from reconciler.rules.overrides.fields import Faults, Fields, dotted, shown
 from reconciler.rules.overrides.model import (
     API_VERSION,
     CLUSTER_KIND,
     GROUP,
     NAMESPACED_KIND,
+    Cluster,
     Policy,
     ResourceSelector,
     Rule,
@@ -22,6 +25,7 @@ from reconciler.rules.overrides.model import (
 from reconciler.rules.overrides.read_overriders import read_overriders
 from reconciler.rules.overrides.read_targets import read_targets
 from reconciler.rules.overrides.selection import read_selectors
+from reconciler.rules.overrides.variables import has_variables, resolved, sampled
 from reconciler.snapshot.catalog import Catalog, ConfigObject
 
 _OBJECT_FIELDS = ("apiVersion", "kind", "metadata", "spec", "status")
@@ -108,8 +112,34 @@ def selectors_of(one: ConfigObject) -> tuple[ResourceSelector, ...]:
 
 def read_rules(spec: Fields) -> tuple[Rule, ...]:
     """Return the rules of a spec; none is fine, and does nothing."""
-    rules = spec.mappings("overrideRules", _RULE_FIELDS)
-    return tuple(Rule(read_targets(rule), read_overriders(rule)) for rule in rules)
+    return tuple(map(_read_rule, spec.mappings("overrideRules", _RULE_FIELDS)))
+
+
+def _read_rule(rule: Fields) -> Rule:
+    written = rule.data.get("overriders")
+    if not has_variables(written):
+        return Rule(read_targets(rule), read_overriders(rule))
+    sample, faults = sampled(written)
+    for fault in faults:
+        rule.faults.add((*rule.path, "overriders", *fault.path), fault.message)
+    filled = Fields({"overriders": sample}, rule.path, rule.faults, None)
+    return Rule(read_targets(rule), read_overriders(filled), written)
+
+
+def rule_for(rule: Rule, number: int, cluster: Cluster) -> Rule | tuple[Note, ...]:
+    """Return a rule as it is for a cluster, or what its variables make of it that no policy may say."""
+    if rule.template is None:
+        return rule
+    path: Path = ("spec", "overrideRules", number)
+    data, unknown = resolved(rule.template, cluster)
+    if unknown:
+        return tuple(
+            Note(VARIABLE_UNRESOLVED, f"{dotted((*path, 'overriders', *one.path))} {one.message}") for one in unknown
+        )
+    faults = Faults(lambda _: Where())
+    overriders = read_overriders(Fields({"overriders": data}, path, faults, None))
+    wrong = (f"on {cluster.name}, {one.message}" for one in faults.findings)
+    return tuple(Note(VARIABLE_UNRESOLVED, message) for message in wrong) or replace(rule, overriders=overriders)
 
 
 def _namespace(one: ConfigObject) -> str:
