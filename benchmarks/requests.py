@@ -31,7 +31,8 @@ from benchmarks.fleet_world import Sizes, build_world, change_a_region  # noqa: 
 from reconciler.daemon.backoff import Backoff  # noqa: E402
 from reconciler.daemon.passes import Passes  # noqa: E402
 from reconciler.daemon.request_board import Forges, RequestBoard  # noqa: E402
-from reconciler.daemon.requests import RequestOptions, Requests  # noqa: E402
+from reconciler.daemon.request_round import RequestOptions  # noqa: E402
+from reconciler.daemon.requests import Requests  # noqa: E402
 from reconciler.forge.budget import Budget  # noqa: E402
 from reconciler.forge.request import MergeMethod, NewRequest, PullRequest, Verdict  # noqa: E402
 from reconciler.gitio.mirror import Mirror  # noqa: E402

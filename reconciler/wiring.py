@@ -21,7 +21,8 @@ from reconciler.daemon.publish import Announce
 from reconciler.daemon.publishers import Folder, Keep, Push
 from reconciler.daemon.remotes import Remotes
 from reconciler.daemon.request_board import Forges, RequestBoard
-from reconciler.daemon.requests import RequestOptions, Requests
+from reconciler.daemon.request_round import RequestOptions
+from reconciler.daemon.requests import Requests
 from reconciler.daemon.settled import InCache
 from reconciler.daemon.tags import Tags
 from reconciler.daemon.tools import ConfigSource, Tools
@@ -120,7 +121,7 @@ def build_parts(
     _allow_many_files()
     backoff = Backoff(_FIRST_REST_SECONDS, settings.max_backoff_seconds, time.monotonic)
     functions = _functions(settings, backoff)
-    builder = _Builder(settings, open_source(config, options=git_options(settings)), clock, functions)
+    builder = _Builder(settings, open_source(config, options=git_options(settings)), clock, functions, backoff)
     prefix = settings.state_ref.partition("{repository}")[0]
     remotes = Remotes(builder.open_mirror, prefix, backoff, builder.forges.close)
     return Parts(builder.config(), remotes, backoff, builder.tools(missing_is_empty, progress), builder.folders())
@@ -319,8 +320,16 @@ def _hosts(settings: ForgeSettings, clock: Callable[[], float]) -> Hosts:
 class _Builder:
     """Builds the tools of a pass; remembers what stays the same between passes."""
 
-    def __init__(self, settings: Settings, source: Source, clock: Callable[[], float], functions: AllFunctions) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        source: Source,
+        clock: Callable[[], float],
+        functions: AllFunctions,
+        backoff: Backoff,
+    ) -> None:
         self._settings = settings
+        self._backoff = backoff
         self._source = source
         self._clock = clock
         self._options = git_options(settings)
@@ -370,7 +379,7 @@ class _Builder:
     def _requests(self) -> Requests:
         one, forges = self._settings.forge, Forges(self.forges.of, self.forges.kind)
         options = RequestOptions(one.draft, one.labels, one.max_open, one.check, one.merge or None)
-        return Requests(RequestBoard(forges, self._rests()), options, self._rests(), self._page)
+        return Requests(RequestBoard(forges, self._backoff), options, self._backoff, self._page)
 
     def _page(self, repo: str, commit: str) -> str:
         try:
@@ -378,9 +387,6 @@ class _Builder:
         except GitError:
             return ""
         return self.forges.page(url, commit)
-
-    def _rests(self) -> Backoff:
-        return Backoff(_FIRST_REST_SECONDS, self._settings.max_backoff_seconds, time.monotonic)
 
     def _read_file(self, data: bytes) -> YamlFile:
         return parse(data, self._limits)

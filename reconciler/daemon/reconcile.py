@@ -47,7 +47,7 @@ class Report:
 
     `due` is when the same heads will ask for another pass: the first move that settles, in seconds since 1970.
     `proposed` is what became of the proposal to the config, `tagged` of revisions, `approved` of drafts that people
-    need not approve; what these fail at holds up nobody else.
+    need not approve; what these fail at holds up nobody else. `opened` counts new pull requests.
     """
 
     plan: FleetPlan
@@ -58,6 +58,7 @@ class Report:
     proposed: Outcome = field(default_factory=Done)
     tagged: Tagged = field(default_factory=Tagged)
     approved: Approved = field(default_factory=Approved)
+    opened: int = 0
 
     @property
     def clean(self) -> bool:
@@ -205,7 +206,7 @@ def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publishe
     publisher.finish(fleet, remotes)
     is_to_retry = isinstance(proposed, Failed) or tagged.failed or approved.failed
     due = _due(room, retry if is_to_retry else None, approved.due, requested.due)
-    return Report(fleet, outcomes, written, desk.renders, due, proposed, tagged, approved)
+    return Report(fleet, outcomes, written, desk.renders, due, proposed, tagged, approved, requested.opened)
 
 
 def _proposal(found: Gathered, room: RoomResult, tools: Tools, plans: Iterable[DestinationPlan]) -> Proposal:
@@ -284,4 +285,5 @@ def tally(report: Report) -> dict[str, int]:
         "leaving": sum(len(waiting(plan)) for plan in report.plan.destinations),
         "renders": report.renders,
         **({"approved": len(report.approved.packages)} if report.approved.packages else {}),
+        **({"requests": report.opened} if report.opened else {}),
     }

@@ -56,7 +56,7 @@ class RequestBoard:
 
     def look(self, urls: Iterable[str]) -> None:
         """Read the open pull requests of these repositories; what fails stands in `failures`, and is not known."""
-        due = {url: one for url, one in self._forges.among(urls).items() if not self._backoff.rests(url)}
+        due = {url: one for url, one in self._forges.among(urls).items() if not self._backoff.rests(_resting(url))}
         if not due:
             return
         with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -68,14 +68,14 @@ class RequestBoard:
             self.failed(url, found)
             return
         self.failures.pop(url, None)
-        self._backoff.worked(url)
+        self._backoff.worked(_resting(url))
         self._open[url] = {one.number: one for one in found}
 
     def failed(self, url: str, error: ForgeError) -> None:
         """Take note that the forge could not be asked: what is open there is not known until it is read again."""
         self.failures[url] = error
         self._open.pop(url, None)
-        self._backoff.failed(url)
+        self._backoff.failed(_resting(url))
 
     def forge(self, url: str) -> Forge | None:
         """Return the forge of a repository whose pull requests are known."""
@@ -168,6 +168,11 @@ class RequestBoard:
             self._open[url][number] = one
         else:
             self._ended[url, number] = one
+
+
+def _resting(url: str) -> str:
+    # Git asks for the same address, and may be well
+    return f"forge of {url}"
 
 
 def _listed(forge: Forge) -> Sequence[PullRequest] | ForgeError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reconciler.daemon.open_drafts import DraftReader
@@ -26,6 +26,7 @@ class RequestTask:
     """One draft branch that is to have a request. `read` tells whether what its words are made from has moved.
 
     `since` is the date of its head: what waits longest comes first. `trouble` is why nothing can be said of it.
+    `others` are the other clusters whose drafts change the same.
     """
 
     destination: Destination
@@ -37,6 +38,12 @@ class RequestTask:
     proposed: bool
     words: RequestWords | None = None
     trouble: str = ""
+    others: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The name of the task for what it is about now: a draft that moves is another task."""
+        return f"{self.destination.url} {self.branch} {self.read}"
 
     @property
     def change(self) -> str:
@@ -79,6 +86,18 @@ def worded(
             benches[task.destination] = {one.branch: one for one in bench.drafts}
         draft = benches[task.destination].get(task.branch)
         yield _in_words(task, draft, reader, page) if draft else task
+
+
+def with_others(tasks: Sequence[RequestTask]) -> list[RequestTask]:
+    """Return the tasks, each knowing the clusters whose drafts change the same."""
+    alike: dict[str, list[str]] = {}
+    for task in tasks:
+        alike.setdefault(task.change, []).append(task.destination.name)
+    return [replace(one, others=_others(one, alike[one.change])) if one.words else one for one in tasks]
+
+
+def _others(task: RequestTask, names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(name for name in names if name != task.destination.name)
 
 
 def _in_words(task: RequestTask, draft: OpenDraft, reader: DraftReader, page: Page) -> RequestTask:

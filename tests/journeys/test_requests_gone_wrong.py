@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import pytest
 
-from reconciler.daemon import reconcile, request_tasks, requests
+from reconciler.daemon import reconcile, request_notes, request_tasks
 from reconciler.daemon.publish import Written
 from reconciler.daemon.remotes import Remote
 from reconciler.forge.github import GitHub
@@ -244,7 +244,7 @@ def test_a_request_that_the_forge_breaks_over_does_not_stand_before_the_others(t
 def test_requests_that_could_not_be_noted_are_noted_soon(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         service = world.service()
-        with patch.object(requests, "_push_states", side_effect=UnreachableError("push: cut off")):
+        with patch.object(request_notes, "_push_states", side_effect=UnreachableError("push: cut off")):
             service.run()
         assert service.due_in == reconcile.RETRY_SECONDS
         world.now += reconcile.RETRY_SECONDS

@@ -11,7 +11,8 @@ import pytest
 from reconciler.daemon.backoff import Backoff
 from reconciler.daemon.reconcile import Report, reconcile
 from reconciler.daemon.request_board import Forges, RequestBoard
-from reconciler.daemon.requests import RequestOptions, Requests
+from reconciler.daemon.request_round import RequestOptions
+from reconciler.daemon.requests import Requests
 from reconciler.daemon.tools import Publisher
 from reconciler.forge.errors import ForgeRefusedError, ForgeUnreachableError
 from reconciler.forge.port import Forge
