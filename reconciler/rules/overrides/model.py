@@ -20,7 +20,7 @@ ImageOperator = Literal["addIfAbsent", "overwrite", "delete"]
 MapOperator = Literal["addIfAbsent", "overwrite", "delete", "set"]
 ListOperator = Literal["append", "overwrite", "delete"]
 PatchOperator = Literal["add", "remove", "replace", "set"]
-TextFormat = Literal["yaml", "json"]
+TextFormat = Literal["yaml", "json", "toml", "ini"]
 Overrider = Literal["image", "command", "args", "envs", "annotations", "labels", "fields", "jsonpatch"]
 OVERRIDERS: tuple[Overrider, ...] = (
     "image", "command", "args", "envs", "annotations", "labels", "fields", "jsonpatch",

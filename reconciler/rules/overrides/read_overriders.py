@@ -45,7 +45,7 @@ IMAGE_OPERATORS = ("addIfAbsent", "overwrite", "delete")
 MAP_OPERATORS = ("addIfAbsent", "overwrite", "delete", "set")
 LIST_OPERATORS = ("append", "overwrite", "delete")
 PATCH_OPERATORS = ("add", "remove", "replace", "set")
-TEXT_FORMATS = ("yaml", "json")
+TEXT_FORMATS = ("yaml", "json", "toml", "ini")
 FORBIDDEN_PATHS = ("/kind", "/metadata/name", "/metadata/namespace", "/metadata/generateName")
 
 

@@ -1,4 +1,4 @@
-"""The fields overrider: YAML or JSON inside of a string of a resource, edited where it stands (kubeadmiral 12.1)."""
+"""The fields overrider: YAML, JSON, TOML or ini in a string, edited where it stands in there (kubeadmiral 12.1)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from reconciler.rules.overrides.effect import Effect, Inside, Note
 from reconciler.rules.overrides.jsonpatch import patched
 from reconciler.rules.overrides.model import FieldItem
 from reconciler.rules.overrides.paths import Lost, follow
-from reconciler.rules.overrides.texts import TEXTS, TextError
+from reconciler.rules.overrides.sectioned import TextError
+from reconciler.rules.overrides.texts import TEXTS
 
 
 def apply_field(data: Any, item: FieldItem) -> Effect:

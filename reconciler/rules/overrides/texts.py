@@ -8,11 +8,10 @@ from typing import Any, Protocol
 
 from reconciler.krm.yaml import YamlError, YamlFile, parse
 from reconciler.packages.parsing import edited_document, json_text
+from reconciler.rules.overrides.ini import IniText
 from reconciler.rules.overrides.model import TextFormat
-
-
-class TextError(ValueError):
-    """A text that is not what it must be, or cannot be changed where it stands."""
+from reconciler.rules.overrides.sectioned import TextError
+from reconciler.rules.overrides.toml import TomlText
 
 
 class Text(Protocol):
@@ -61,7 +60,7 @@ class JsonText:
         return _anew(text, data)
 
 
-TEXTS: Mapping[TextFormat, Text] = {"yaml": YamlText(), "json": JsonText()}
+TEXTS: Mapping[TextFormat, Text] = {"yaml": YamlText(), "json": JsonText(), "toml": TomlText(), "ini": IniText()}
 
 
 def _one(text: str) -> YamlFile:
