@@ -25,6 +25,8 @@ from reconciler.snapshot.files import File, FileTree
 from reconciler.snapshot.objects import EXECUTABLE, FILE, BlobId, CommitId, ObjectId, TreeId
 
 REMEMBERED_TREES = 2_000
+# how far a branch is walked commit by commit before git is asked
+_NEAR = 50
 _TAGS = "refs/tags/"
 _PACKAGE_TRAILER = "Reconciler-Package"
 
@@ -194,7 +196,21 @@ class Remote:
 
     def first_parents(self, old: CommitId, new: CommitId) -> Sequence[CommitId] | None:
         """Return the commits after `old` up to `new` along first parents, oldest first; None if it is no ancestor."""
-        return self.mirror.first_parent_log(old, new)
+        if old == new:
+            return ()
+        return self._steps_to(old, new) or self.mirror.first_parent_log(old, new)
+
+    def _steps_to(self, old: CommitId, new: CommitId) -> list[CommitId]:
+        """Return the same where `old` is near on that line, which starts no process; [] where it is not."""
+        found: list[CommitId] = []
+        at = new
+        while at != old:
+            parents = self.commit(at).parents
+            if not parents or len(found) == _NEAR:
+                return []
+            found.append(at)
+            at = parents[0]
+        return found[::-1]
 
     def fork(self, head: CommitId, branch: CommitId) -> CommitId | None:
         """Return the last commit that `head` and `branch` both hold; None without one."""

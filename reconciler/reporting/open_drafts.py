@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from reconciler.krm.dates import rfc3339
@@ -48,7 +49,7 @@ class PackageSheet:
     after: FileTree
     causes: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def changes(self) -> Changes:
         """What the draft changes, by resources."""
         return compare(self.before, self.after)

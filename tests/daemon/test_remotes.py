@@ -12,6 +12,7 @@ from reconciler.daemon.backoff import Backoff
 from reconciler.daemon.remotes import DestinationObjects, Remote, Remotes
 from reconciler.gitio.errors import GitError
 from reconciler.gitio.mirror import Mirror
+from reconciler.gitio.writer import NewCommit
 from reconciler.snapshot.objects import CommitId
 from tests.support.git_env import commit_files, git, make_bare
 from tests.unit.planning.values import destination
@@ -135,3 +136,19 @@ def test_what_a_draft_offers_besides_some_packages(
         objects = DestinationObjects(Remote(mirror, reader), destination())
 
         assert objects.offers_more(CommitId(head), CommitId(base), CommitId(base), besides) is expected
+
+
+def test_first_parents_are_what_git_says_near_and_far(tmp_path: Path) -> None:
+    mirror = Mirror.open(tmp_path / "cache", str(make_bare(tmp_path / "fleet.git")))
+    # a line of 60 commits, the last ten of which merge one commit of a branch that left at the start
+    line = [NewCommit((), (), "0", 0), *(NewCommit((at,), (), str(at), 0) for at in range(50))]
+    side = NewCommit((0,), (), "side", 0)
+    merges = [NewCommit((at if at != 51 else 50, 51), (), f"merge {at}", 0) for at in range(51, 61)]
+    commits = mirror.write([*line, side, *merges])
+    with mirror.read() as reader:
+        remote = Remote(mirror, reader)
+        for old in (0, 10, 50, 51, 55):
+            for new in (50, 51, 55, 61):
+                asked = remote.first_parents(commits[old], commits[new])
+                told = mirror.first_parent_log(commits[old], commits[new])
+                assert (None if asked is None else list(asked)) == told, f"{old}..{new}"
