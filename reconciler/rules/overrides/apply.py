@@ -223,13 +223,18 @@ class _Run:
             self._note(Note(POLICY_NO_EFFECT, f"{names}: rules apply here, and change nothing"))
 
     def _other_identity(self, path: Path) -> Note:
-        culprit = next(step for step in reversed(self.steps) if path[: len(step.path)] == step.path)
+        culprit = next(step for step in reversed(self.steps) if _overlap(step.path, path))
         was, found = (_quoted(value_at(data, path)) for data in (self.working, self.data))
         message = f"{culprit.by} {culprit.where}: {format_pointer(path)} must stay {was}, and not become {found}"
         return Note(IDENTITY_CHANGED, message, path)
 
     def _note(self, note: Note) -> None:
         self.findings.append(finding_of(self.resource, note))
+
+
+def _overlap(one: Path, other: Path) -> bool:
+    shorter = min(len(one), len(other))
+    return one[:shorter] == other[:shorter]
 
 
 def _quoted(value: Any) -> str:

@@ -16,9 +16,19 @@ from reconciler.packages.package import Package, PackageResource
 from reconciler.packages.parsing import edited_document, json_text, parse_cached
 from reconciler.rules.overrides.apply import Options, Overridden, finding_of, override_resource
 from reconciler.rules.overrides.attach import list_notes
+from reconciler.rules.overrides.codes import (
+    IDENTITY_CHANGED,
+    POLICY_DUPLICATE,
+    POLICY_INVALID,
+    POLICY_NAME_EMPTY,
+    POLICY_NOT_FOUND,
+)
 from reconciler.rules.overrides.model import GROUP, Cluster
 from reconciler.rules.overrides.read_policy import Policies
 from reconciler.snapshot.files import FileTree
+
+_NOT_MATCHED = {one.name for one in (POLICY_DUPLICATE, POLICY_INVALID, POLICY_NAME_EMPTY, POLICY_NOT_FOUND)}
+_NOT_APPLIED = {IDENTITY_CHANGED.name}
 
 
 @dataclass(frozen=True)
@@ -33,6 +43,16 @@ class OverriddenPackage:
     resources: tuple[Overridden, ...] = ()
     findings: tuple[Finding, ...] = ()
     asked: tuple[ObjectKey, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """The reason of a condition that says how it went (kubeadmiral 7); "" where no resource has a policy."""
+        failed = {finding.code for finding in errors(self.findings)}
+        if not failed:
+            return "OverridePolicyApplied" if self.resources else ""
+        if failed & _NOT_MATCHED:
+            return "MatchOverridePolicyFailed"
+        return "ApplyOverridesFailed" if failed <= _NOT_APPLIED else "ParseOverridePolicyFailed"
 
     def as_data(self) -> list[dict[str, Any]]:
         """Return what was changed as `overrides` of the status file (design 10.28)."""
@@ -89,9 +109,8 @@ def _content(path: str, old: bytes, documents: Mapping[int, Document]) -> bytes:
         return _json(old, documents[0].data)
     source = parse_cached(old)
     assert isinstance(source, YamlFile)  # its documents were read
-    for index, document in documents.items():
-        source = source.replace(index, document)
-    return source.to_bytes()
+    order = [(number, documents.get(number, one)) for number, one in enumerate(source.documents)]
+    return source.arranged(order).to_bytes()
 
 
 def _json(old: bytes, data: Any) -> bytes:

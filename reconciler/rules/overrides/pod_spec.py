@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from reconciler.krm.pointer import parse_pointer
 from reconciler.krm.yaml import Path
 from reconciler.rules.overrides.codes import POD_SPEC_MALFORMED, POD_SPEC_MISSING, POD_SPEC_UNKNOWN_KIND
 from reconciler.rules.overrides.edits import ABSENT, value_at
@@ -23,6 +24,17 @@ POD_SPEC_PATHS: Mapping[tuple[str, str], Path] = {
 """By API group and kind, whatever the version."""
 # what is found by name is looked for in this order
 _LISTS = ("initContainers", "containers")
+
+
+def read_pod_spec_paths(more: Mapping[str, str]) -> dict[tuple[str, str], Path]:
+    """Return all kinds with pod templates: the known ones, and `more`, a pointer by `group/Kind` (kubeadmiral 5.1).
+
+    Raises PointerError for what is no pointer.
+    """
+    added = {
+        (group, kind): parse_pointer(path) for name, path in more.items() for group, _, kind in [name.rpartition("/")]
+    }
+    return {**POD_SPEC_PATHS, **added}
 
 
 @dataclass(frozen=True)

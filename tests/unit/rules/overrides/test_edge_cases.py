@@ -8,6 +8,7 @@ import pytest
 
 from reconciler.rules.overrides.apply import Options, override_resource
 from reconciler.rules.overrides.model import Cluster
+from reconciler.rules.overrides.pod_spec import read_pod_spec_paths
 from tests.unit.rules.overrides.override_world import (
     HERE,
     at,
@@ -107,6 +108,12 @@ def patches(*operations: str) -> dict[str, Any]:
         pytest.param(ONE, [patches(f"operator: remove, path: {POD}/containers/-")], "PatchIndexInvalid", id="42"),
         pytest.param(ONE, [patches("path: /metadata, value: {namespace: shop}")], "IdentityChanged", id="45"),
         pytest.param(ONE, [patches("operator: remove, path: /metadata")], "IdentityChanged", id="45-removed"),
+        pytest.param(
+            {**CUSTOM, "metadata": {"name": "one", "generateName": {"a": 1}}},
+            [patches("operator: remove, path: /metadata/generateName/a")],
+            "IdentityChanged",
+            id="inside-of-a-name",
+        ),
         pytest.param(
             CUSTOM, [{"image": [{"imagePath": "/metadata/name", **TAG}]}], "IdentityChanged", id="image-in-the-name"
         ),
@@ -313,12 +320,13 @@ def test_an_error_names_policy_rule_item_and_place() -> None:
 
 def test_the_kinds_with_pod_templates_can_be_more() -> None:
     barn = {**ONE, "apiVersion": "farm.example/v1", "kind": "Barn"}
-    options = Options(pod_spec_paths={("farm.example", "Barn"): ("spec", "template", "spec")})
+    options = Options(pod_spec_paths=read_pod_spec_paths({"farm.example/Barn": POD}))
 
     done = override(barn, {"image": [TAG]}, options=options)
 
     assert at(done.document.data, f"{POD}/containers/0/image") == "team/a:2"
-    assert error_codes(override(ONE, {"image": [TAG]}, options=options)) == ["PodSpecUnknownKind"]
+    assert error_codes(override(ONE, {"image": [TAG]}, options=options)) == []
+    assert read_pod_spec_paths({"Pod": "/spec/inner"})[("", "Pod")] == ("spec", "inner")
 
 
 def test_a_secret_is_not_quoted() -> None:

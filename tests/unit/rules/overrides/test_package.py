@@ -221,3 +221,32 @@ def test_line_endings_and_a_missing_last_one_stay() -> None:
 
     expected = STACK.replace(LABEL, "").replace("replicas: 3", "replicas: 9").replace("\n", "\r\n")
     assert text_of(done) == expected.removesuffix("\r\n")
+
+
+def test_what_stands_between_documents_stays() -> None:
+    one, two = marked("ConfigMap"), marked("ConfigMap", "two")
+    text = f"# head\n---\n# only a comment\n---\n{one}...\n# between\n--- # two\n{two}---\n# foot\n"
+
+    done = apply({"stack.yaml": text}, rules(rules_of({"annotations": [{"operator": "set", "value": {"a": "b"}}]})))
+
+    label, added = "  labels: {kubeadmiral.io/override-policy-name: tuning}\n", "  annotations:\n    a: b\n"
+    assert text_of(done) == text.replace(label, added)
+
+
+@pytest.mark.parametrize(
+    ("text", "overriders", "reason"),
+    [
+        pytest.param(marked("ConfigMap"), {}, "OverridePolicyApplied", id="applied"),
+        pytest.param("a: b\n", {}, "", id="none"),
+        pytest.param(marked("ConfigMap").replace("tuning", "gone"), {}, "MatchOverridePolicyFailed", id="missing"),
+        pytest.param(marked("ConfigMap"), patch("/x/y", value=1), "ParseOverridePolicyFailed", id="failed"),
+        pytest.param(
+            marked("ConfigMap"),
+            patch("/metadata", value={"namespace": "bakery"}),
+            "ApplyOverridesFailed",
+            id="another-resource",
+        ),
+    ],
+)
+def test_the_reason_of_the_condition(text: str, overriders: dict[str, Any], reason: str) -> None:
+    assert apply({"one.yaml": text}, rules(rules_of(overriders))).reason == reason
