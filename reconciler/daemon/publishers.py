@@ -69,6 +69,9 @@ class Push:
         outcomes = push_all(remote.mirror, new, self._state_ref, self._announce)
         for one in new:
             _tell(one, outcomes[one.name])
+        if not remote.mirror.takes_push_options:
+            # the drafts are there; that nobody opened a pull request for them is for people to know
+            log.warning("no_push_options", url=remote.mirror.url)
         self._refused |= {one.id: end for one in new if isinstance(end := outcomes[one.name], Refused)}
         return {**known, **outcomes}
 
@@ -136,14 +139,10 @@ def _tell(one: Written, outcome: Outcome) -> None:
         log.error("push_failed", destination=destination.name, why=describe(outcome))
 
 
-class Keep:
-    """Pushes nothing: the commits stay in the mirrors, unreachable, and the plan is there to be shown."""
+class _Unpushed:
+    """What nobody but `Push` does: tags, approvals, proposals and requests are there to be looked at."""
 
     unwritten = ""
-
-    def publish(self, remote: Remote, written: Sequence[Written]) -> Mapping[str, Outcome]:
-        """Return what a push would come to if nobody else writes."""
-        return {one.name: Done() for one in written}
 
     def tag(self, remote: Remote, written: Sequence[Written]) -> Tagged:
         """Make none: what is tagged has been published before."""
@@ -160,20 +159,26 @@ class Keep:
         return Requested()
 
     def propose(self, proposals: Proposals, proposal: Proposal, snapshot: ConfigSnapshot) -> Outcome:
-        """Leave the config alone: the plan shows what is proposed."""
+        """Leave the config alone: plan and findings say what is proposed."""
         return Done()
+
+
+class Keep(_Unpushed):
+    """Pushes nothing: the commits stay in the mirrors, unreachable, and the plan is there to be shown."""
+
+    def publish(self, remote: Remote, written: Sequence[Written]) -> Mapping[str, Outcome]:
+        """Return what a push would come to if nobody else writes."""
+        return {one.name: Done() for one in written}
 
     def finish(self, plan: FleetPlan, remotes: Remotes) -> None:
         """Leave the status branch alone."""
 
 
-class Folder:
+class Folder(_Unpushed):
     """Writes each destination's draft as files: `OUT/<repository>/…`, and `OUT/status/…` (design 7, 10.30).
 
     What stands in the folder goes when the first file is written, not before: a pass that cannot run removes nothing.
     """
-
-    unwritten = ""
 
     def __init__(self, out: Path, status_files: StatusFiles) -> None:
         self._out = out
@@ -186,24 +191,6 @@ class Folder:
         for one in written:
             _write_files(self._out / one.name, _whole(remote, one))
         return {one.name: Done() for one in written}
-
-    def tag(self, remote: Remote, written: Sequence[Written]) -> Tagged:
-        """Make none: a folder has no tags."""
-        return Tagged()
-
-    def approve(self, groups: Sequence[tuple[Remote, Sequence[Written]]], now: int) -> Approved:
-        """Publish nothing: a folder is a draft to look at."""
-        return Approved()
-
-    def request(
-        self, requests: Requests, destinations: Sequence[Destination], remotes: Remotes, names: RefNames, retry: int
-    ) -> Requested:
-        """Ask no forge for anything."""
-        return Requested()
-
-    def propose(self, proposals: Proposals, proposal: Proposal, snapshot: ConfigSnapshot) -> Outcome:
-        """Leave the config alone: the findings say what is proposed."""
-        return Done()
 
     def finish(self, plan: FleetPlan, remotes: Remotes) -> None:
         """Write the status as the status branch would hold it."""

@@ -25,9 +25,8 @@ from reconciler.gitio.publisher import Publisher
 from reconciler.gitio.reader import ObjectReader
 from reconciler.gitio.url import GitUrl, check_allowed, parse_url
 from reconciler.gitio.verdicts import Done, Outcome, PushReport, PushUnit, RefUpdate
-from reconciler.gitio.writer import NewCommit, NewTag, Put, compose_stream, compose_tag
-from reconciler.snapshot.files import FileTree
-from reconciler.snapshot.objects import CommitId, ObjectId, TreeId
+from reconciler.gitio.writer import NewCommit, NewTag, compose_stream, compose_tag
+from reconciler.snapshot.objects import CommitId, ObjectId
 
 Kind = Literal["config", "upstream", "destination", "both"]
 STATE_PREFIX = "refs/reconciler/state/"
@@ -202,12 +201,6 @@ class Mirror:
         if self._root is None:
             self._root = self._import([_ROOT], _ROOT_AUTHOR)[0]
         return self._root
-
-    def write_tree(self, files: FileTree) -> TreeId:
-        """Write a tree of files that hangs on no commit, for `Graft`; its id is `files.id`."""
-        puts = tuple(Put(path, file.data, file.mode) for path, file in files.items())
-        self.write([NewCommit((), puts, "files", 0, fresh=True)])
-        return files.id
 
     def write_tags(self, tags: Sequence[NewTag]) -> list[ObjectId]:
         """Write annotated tag objects and return their ids in order; their refs are made by `push`."""

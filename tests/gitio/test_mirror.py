@@ -284,17 +284,6 @@ def test_broken_dates_of_others_are_read(mirror: Mirror, person: str, seconds: i
         assert reader.commit(CommitId(commit)).seconds == seconds
 
 
-def test_a_tree_without_a_commit_can_be_grafted(mirror: Mirror) -> None:
-    files = FileTree({"a/run": File(b"#!", executable=True), "b": File(b"2")})
-
-    tree = mirror.write_tree(files)
-    [commit] = mirror.write([NewCommit((), (Graft("trees/x", tree),), "state", 0, fresh=True)])
-
-    assert tree == files.id
-    with mirror.read() as reader:
-        assert reader.subtree(reader.commit(commit).tree, "trees/x") == tree
-
-
 def test_only_the_tags_asked_for_are_brought_and_those_gone_forgotten(mirror: Mirror, remote: Path) -> None:
     commit = commit_files(remote, "refs/heads/main", {"a": b"1"})
     for name in ("c1/api/v1", "c1/api/v2", "c1/web/v1", "c2/api/v1"):
@@ -398,7 +387,9 @@ def test_thousands_of_blobs_in_one_go(mirror: Mirror) -> None:
 
 
 def test_a_tree_that_unfolds_without_end_is_refused(mirror: Mirror) -> None:
-    tree = mirror.write_tree(FileTree({str(n): File(b"") for n in range(10)}))
+    files = FileTree({str(n): File(b"") for n in range(10)})
+    mirror.write([NewCommit((), tuple(Put(path, file.data) for path, file in files.items()), "files", 0)])
+    tree = files.id
     for _ in range(9):
         rows = "".join(f"040000 tree {tree}\t{n}\n" for n in range(10))
         tree = TreeId(git(mirror.folder, "mktree", stdin=rows.encode()))
