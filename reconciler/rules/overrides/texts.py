@@ -71,7 +71,10 @@ def _one(text: str) -> YamlFile:
 
 
 def _anew(text: str, data: Any) -> str:
-    return json_text(data, text.encode()).decode()
+    try:
+        return json_text(data, text.encode()).decode()
+    except UnicodeEncodeError as error:
+        raise TextError("it holds half a character, which UTF-8 does not have") from error
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.krm.yaml import emit
@@ -76,6 +76,7 @@ selectors = st.lists(
 )
 
 
+@settings(max_examples=100, deadline=None)
 @given(st.lists(rule, max_size=2) | anything, selectors | anything)
 def test_a_policy_is_read_whatever_it_says(rules: Any, chosen: Any) -> None:
     document = policy(rules)
@@ -128,6 +129,7 @@ sound = st.fixed_dictionaries(
 pod = st.fixed_dictionaries({"template": st.fixed_dictionaries({"spec": st.dictionaries(KEYS, anything, max_size=3)})})
 
 
+@settings(max_examples=100, deadline=None)
 @given(sound, anything | pod, anything, st.sampled_from(["Deployment", "ConfigMap", "Secret"]))
 def test_a_resource_is_answered_whatever_it_holds(some: dict[str, Any], spec: Any, metadata: Any, kind: str) -> None:
     more = metadata if isinstance(metadata, dict) else {"annotations": metadata}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -212,6 +213,28 @@ def test_json_stays_json_and_keeps_its_lines() -> None:
 
     expected = JSON.replace(', "kubeadmiral.io/override-policy-name": "tuning"', "").replace('"a": "1"', '"a": "9"')
     assert text_of(done, "one.json") == expected
+
+
+def test_json_that_is_no_yaml_is_written_anew_with_its_indentation() -> None:
+    text = json.dumps(json.loads(JSON), indent="\t").replace('"a": "1"', '"a": "0", "a": "1"')
+
+    done = apply({"one.json": text}, rules(rules_of(patch("/data/b", value="9"))))
+
+    expected = json.loads(JSON) | {"data": {"a": "1", "b": "9"}}
+    del expected["metadata"]["labels"]["kubeadmiral.io/override-policy-name"]
+    assert text_of(done, "one.json") == json.dumps(expected, indent="\t")
+
+
+def test_the_status_file_tells_of_every_resource() -> None:
+    files = {"a.yaml": marked("ConfigMap"), "b.yaml": marked("ConfigMap", "two")}
+
+    done = apply(files, rules(rules_of({"annotations": [{"operator": "set", "value": {"a": "b"}}]})))
+
+    told = [(one["file"], one["resource"], one["pointer"]) for one in done.as_data()]
+    assert told == [
+        ("a.yaml", "ConfigMap/bakery/one", "/metadata/annotations/a"),
+        ("b.yaml", "ConfigMap/bakery/two", "/metadata/annotations/a"),
+    ]
 
 
 def test_line_endings_and_a_missing_last_one_stay() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.krm.findings import Where
@@ -85,6 +85,7 @@ operations = st.lists(
 )
 
 
+@settings(max_examples=100, deadline=None)
 @given(documents, operations)
 def test_where_rfc_6902_has_a_result_it_is_ours(document: Any, some: list[Any]) -> None:
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.krm.yaml import emit, parse
@@ -60,6 +60,7 @@ overriders = st.fixed_dictionaries(
 rules = st.lists(st.fixed_dictionaries({"overriders": overriders}), max_size=3)
 
 
+@settings(max_examples=100, deadline=None)
 @given(rules)
 def test_applying_is_pure_and_its_result_is_yaml(some: list[Any]) -> None:
     subject, policies = resource(emit(attached(ORDERS))), read(policy(some))
@@ -72,6 +73,7 @@ def test_applying_is_pure_and_its_result_is_yaml(some: list[Any]) -> None:
     assert parse(once.document.text).documents[0].data == once.document.data
 
 
+@settings(max_examples=100, deadline=None)
 @given(rules)
 def test_the_steps_lead_from_the_render_to_the_result(some: list[Any]) -> None:
     done = override_resource(resource(emit(attached(ORDERS))), read(policy(some)), HERE)
@@ -81,6 +83,7 @@ def test_the_steps_lead_from_the_render_to_the_result(some: list[Any]) -> None:
     assert {step.by for step in done.steps} <= {"ClusterOverridePolicy/tuning"}
 
 
+@settings(max_examples=100, deadline=None)
 @given(rules)
 def test_an_emptied_policy_brings_the_original_back(some: list[Any]) -> None:
     files = tree({"orders.yaml": emit(attached(ORDERS))})
@@ -92,6 +95,7 @@ def test_an_emptied_policy_brings_the_original_back(some: list[Any]) -> None:
     assert original["orders.yaml"].data.decode() == emit(ORDERS)
 
 
+@settings(max_examples=100, deadline=None)
 @given(rules, rules)
 def test_rules_of_one_resource_do_not_matter_to_another(some: list[Any], others: list[Any]) -> None:
     first, second = emit(attached(ORDERS, "first")), emit(attached(labelled(ORDERS, part="other"), "second"))
@@ -107,6 +111,7 @@ def test_rules_of_one_resource_do_not_matter_to_another(some: list[Any], others:
         assert {**together.files} == {**alone[0].files, **alone[1].files}
 
 
+@settings(max_examples=100, deadline=None)
 @given(overriders)
 def test_the_order_of_keys_in_a_rule_does_not_matter(some: dict[str, Any]) -> None:
     subject = resource(emit(attached(ORDERS)))

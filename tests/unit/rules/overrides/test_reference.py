@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from reconciler.rules.overrides.reference import digest_fault, parse_reference, tag_fault
@@ -22,6 +22,7 @@ SHA = "sha256:" + "3f" * 32
 pieces = st.sampled_from([*"aB9._-/:@é \n", "web", "reg.example", "localhost", "[::1]", "__", SHA, "5000"])
 
 
+@settings(max_examples=100, deadline=None)
 @given(st.lists(pieces, max_size=8).map("".join))
 @example("a/b:1\n")
 @example("a:" + "t" * 128)

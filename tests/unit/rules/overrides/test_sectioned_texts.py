@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.rules.overrides.edits import value_at, with_value, without
@@ -87,6 +87,16 @@ def test_toml(path: tuple[Any, ...], value: Any, old: str, new: str) -> None:
     assert changed(TEXTS["toml"], TOML, path, value) == TOML.replace(old, new, 1)
 
 
+def test_a_table_without_a_header_of_its_own_gets_one() -> None:
+    assert changed(TEXTS["toml"], TOML, ("server", "name"), "s") == TOML + '\n[server]\nname = "s"\n'
+
+
+def test_a_date_stays_where_it_is() -> None:
+    edited = changed(TEXTS["toml"], "a = { when = 2024-05-01, x = 1 }\n", ("a", "x"), 2)
+
+    assert edited == "a = {when = 2024-05-01, x = 2}\n"
+
+
 def test_toml_gains_tables_at_its_end() -> None:
     edited = changed(TEXTS["toml"], TOML, ("log", "a b"), {"x": {"y": 1}, "z": "t"})
 
@@ -158,6 +168,7 @@ tables = st.dictionaries(
 )
 
 
+@settings(max_examples=100, deadline=None)
 @given(tables, tables)
 def test_whatever_toml_is_edited_means_what_it_should(before: dict[str, Any], after: dict[str, Any]) -> None:
     form = TEXTS["toml"]

@@ -106,6 +106,16 @@ def test_json_that_loses_everything_is_written_anew() -> None:
     assert done.document.data["data"]["flags"] == "{}\n"
 
 
+def test_json_with_half_a_character_is_written_without_it_or_not_at_all() -> None:
+    text = config_map(flags='{"a": "\\ud800", "b": 1}')
+
+    without = apply(text, "{fieldPath: /data/flags, json: [{subPath: /a, operator: remove}]}")
+    beside = apply(text, "{fieldPath: /data/flags, json: [{subPath: /b, value: 2}]}")
+
+    assert without.document.data["data"]["flags"] == '{"b": 1}\n'
+    assert error_codes(beside) == ["FieldUnparsable"]
+
+
 def test_it_runs_before_patches_and_after_labels() -> None:
     rule = {
         "jsonpatch": [{"path": "/data/app", "value": "replaced"}],
