@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.findings import Finding, Where, errors
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.pointer import format_pointer
@@ -24,7 +25,7 @@ from reconciler.rules.overrides.codes import (
     RESULT_UNWRITABLE,
 )
 from reconciler.rules.overrides.command_args import apply_list
-from reconciler.rules.overrides.edits import ABSENT, value_at
+from reconciler.rules.overrides.edits import value_at
 from reconciler.rules.overrides.effect import Effect, Note
 from reconciler.rules.overrides.envs import apply_envs
 from reconciler.rules.overrides.fields import shown

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.yaml import Path
-
-
-class _Absent:
-    def __repr__(self) -> str:
-        return "ABSENT"
-
-
-ABSENT: Any = _Absent()
-"""No value at all, which is not null."""
 
 
 def value_at(data: Any, path: Path) -> Any:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.findings import Code, Severity
 from reconciler.krm.yaml import Path
-from reconciler.rules.overrides.edits import ABSENT
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.pointer import format_pointer
 from reconciler.krm.yaml import Path
 from reconciler.rules.overrides.codes import (
@@ -15,7 +16,7 @@ from reconciler.rules.overrides.codes import (
     IMAGE_RESULT_INVALID,
     IMAGE_UNPARSABLE,
 )
-from reconciler.rules.overrides.edits import ABSENT, value_at, with_value
+from reconciler.rules.overrides.edits import value_at, with_value
 from reconciler.rules.overrides.effect import Effect, Note
 from reconciler.rules.overrides.model import ImageItem, ImageOperation
 from reconciler.rules.overrides.paths import Lost, follow

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from reconciler.krm.conflicts import ABSENT
 from reconciler.rules.overrides.codes import KEY_EXISTS, MAP_MALFORMED
-from reconciler.rules.overrides.edits import ABSENT, value_at, with_value, without
+from reconciler.rules.overrides.edits import value_at, with_value, without
 from reconciler.rules.overrides.effect import Effect, Note
 from reconciler.rules.overrides.model import MapItem
 

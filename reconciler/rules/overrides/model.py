@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.selectors import LabelSelector
-from reconciler.rules.overrides.edits import ABSENT
 
 GROUP = "core.kubeadmiral.io"
 API_VERSION = f"{GROUP}/v1alpha1"

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.pointer import parse_pointer
 from reconciler.krm.yaml import Path
 from reconciler.rules.overrides.codes import POD_SPEC_MALFORMED, POD_SPEC_MISSING, POD_SPEC_UNKNOWN_KIND
-from reconciler.rules.overrides.edits import ABSENT, value_at
+from reconciler.rules.overrides.edits import value_at
 from reconciler.rules.overrides.effect import Note
 
 _TEMPLATE: Path = ("spec", "template", "spec")

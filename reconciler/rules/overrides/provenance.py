@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.digest import canonical_json, digest
 from reconciler.krm.pointer import format_pointer
 from reconciler.krm.secrets import MASK, holds_secret, is_secret
 from reconciler.krm.yaml import Path
 from reconciler.krm.yaml.same import same
-from reconciler.rules.overrides.edits import ABSENT
 from reconciler.rules.overrides.effect import Inside
 
 SHOWN_BYTES = 1024
@@ -104,7 +104,8 @@ def _leaves(before: Any, after: Any, path: Path) -> Iterator[Change]:
         yield path, before, after
         return
     for key, one in value.items():
-        yield from _leaves(*((ABSENT, one) if before is ABSENT else (one, ABSENT)), (*path, key))
+        old, new = (ABSENT, one) if before is ABSENT else (one, ABSENT)
+        yield from _leaves(old, new, (*path, key))
 
 
 def _list_changes(before: list[Any], after: list[Any], path: Path) -> Iterator[Change]:

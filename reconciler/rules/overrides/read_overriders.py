@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
+from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.names import annotation_key_fault, label_key_fault, label_value_fault
 from reconciler.krm.pointer import PointerError, parse_pointer
 from reconciler.rules.overrides.codes import (
@@ -18,7 +19,6 @@ from reconciler.rules.overrides.codes import (
     TAG_INVALID,
     VALUE_REQUIRED,
 )
-from reconciler.rules.overrides.edits import ABSENT
 from reconciler.rules.overrides.fields import Fields, shown
 from reconciler.rules.overrides.model import (
     OVERRIDERS,

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.yaml import Path
 from reconciler.krm.yaml.same import same
-from reconciler.rules.overrides.edits import ABSENT, value_at
+from reconciler.rules.overrides.edits import value_at
 
 
 class TextError(ValueError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
@@ -77,6 +78,15 @@ def test_steps_name_policy_and_item_and_stand_by_pointer() -> None:
             ],
         },
     ]
+
+
+def test_an_outcome_is_the_same_in_another_process() -> None:
+    done = override(ORDERS, {"labels": [{"operator": "addIfAbsent", "value": {"ring": "a"}}]})
+
+    steps, policies = pickle.loads(pickle.dumps((done.steps, read(policy([])))))
+
+    assert [step.as_data() for step in steps] == [step.as_data() for step in done.steps]
+    assert policies == read(policy([]))
 
 
 @pytest.mark.parametrize("field", ["data", "stringData"])
