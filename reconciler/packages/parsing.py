@@ -41,7 +41,11 @@ def parse_json_cached(content: bytes) -> Document | Unparsable:
         return Unparsable(error.msg, error.lineno)
     except (ValueError, RecursionError) as error:
         return Unparsable(str(error))
-    return fresh_document(data)
+    try:
+        return fresh_document(data)
+    except YamlError as error:
+        # JSON may hold what no text can, such as half of a character
+        return Unparsable(error.message)
 
 
 @dataclass(frozen=True)

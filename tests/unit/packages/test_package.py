@@ -69,6 +69,7 @@ def test_resources_carry_package_path_and_index() -> None:
         pytest.param("bad.yaml", "a: 1\nb: [\n", 3, id="yaml"),
         pytest.param("bad.json", '{"a": 1,\n "b": }\n', 2, id="json"),
         pytest.param("nan.json", '{"a": NaN}', 0, id="json-constant"),
+        pytest.param("half.json", '{"a": "\\ud800"}', 0, id="json-with-half-a-character"),
     ],
 )
 def test_what_does_not_parse_is_a_finding(path: str, text: str, line: int) -> None:
