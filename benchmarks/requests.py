@@ -86,9 +86,10 @@ class MemoryForge:
         )
         return self._open[number]
 
-    def update(self, request: PullRequest, title: str, body: str) -> None:
+    def update(self, request: PullRequest, title: str, body: str) -> PullRequest:
         self.calls["update"] += 1
         self._open[request.number] = replace(request, title=title, body=body)
+        return self._open[request.number]
 
     def set_draft(self, request: PullRequest, draft: bool) -> None:
         self.calls["draft"] += 1

@@ -223,7 +223,7 @@ class RequestRounds:
         request = request or self._opened(url, forge, result)
         if request is None:
             return
-        for step in self._steps(url, forge, request.number, result):
+        for step in self._steps(url, forge, result):
             # a check that is required does not wait for a body that is too long, or for a right that is missing
             try:
                 step()
@@ -270,23 +270,27 @@ class RequestRounds:
         log.info("request_opened", destination=task.destination.name, branch=task.branch, request=request.url)
         return request
 
-    def _steps(self, url: str, forge: Forge, number: int, result: Result) -> Iterator[Callable[[], None]]:
-        yield lambda: self._reword(url, forge, number, result)
+    def _steps(self, url: str, forge: Forge, result: Result) -> Iterator[Callable[[], None]]:
+        yield lambda: self._reword(url, forge, result)
         yield lambda: self._report(forge, result)
-        yield lambda: self._mark(url, forge, number, result)
+        yield lambda: self._mark(url, forge, result)
 
-    def _reword(self, url: str, forge: Forge, number: int, result: Result) -> None:
-        request, words = self._board.open(url)[number], result.task.words
+    def _reword(self, url: str, forge: Forge, result: Result) -> None:
+        request, words = self._board.open(url)[result.known.number], result.task.words
         body = body_with(request.body, words.body(result.task.others)) if words else None
         if words is None or body is None:
             return
-        forge.update(request, words.title, body)
-        self._board.put(url, replace(request, title=words.title, body=body))
-        log.info("request_updated", branch=request.head, request=request.url)
+        now = forge.update(request, words.title, body)
+        if now.number != request.number:
+            # another one took its place
+            self._board.put(url, replace(request, state="closed"))
+        self._board.put(url, now)
+        result.known = replace(result.known, number=now.number)
+        log.info("request_updated", branch=now.head, request=now.url)
 
-    def _mark(self, url: str, forge: Forge, number: int, result: Result) -> None:
+    def _mark(self, url: str, forge: Forge, result: Result) -> None:
         """Mark a proposed draft ready for review; take back only what was our own mark."""
-        request = self._board.open(url)[number]
+        request = self._board.open(url)[result.known.number]
         if not self._options.draft:
             return
         proposed, readied = result.task.proposed, result.known.readied

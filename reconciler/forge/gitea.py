@@ -83,9 +83,10 @@ class Gitea:
         made = self._client.send("POST", self._pulls, {**body, **labels}, opens=True)
         return _read(Fields(made, f"POST {self._pulls}"))
 
-    def update(self, request: PullRequest, title: str, body: str) -> None:
+    def update(self, request: PullRequest, title: str, body: str) -> PullRequest:
         """Give a pull request another title and body; it stays the draft that `request` says it is."""
         self._edit(request, {"title": GITEA_DRAFT.on(title, request.draft), "body": body})
+        return replace(request, title=title, body=body)
 
     def set_draft(self, request: PullRequest, draft: bool) -> None:
         """Mark a pull request as a draft, or as ready for review, by its title."""

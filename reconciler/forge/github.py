@@ -80,9 +80,10 @@ class GitHub:
             self._label(made, new.labels)
         return made
 
-    def update(self, request: PullRequest, title: str, body: str) -> None:
+    def update(self, request: PullRequest, title: str, body: str) -> PullRequest:
         """Give a pull request another title and body."""
         self._client.send("PATCH", self._path(request), {"title": title, "body": body})
+        return replace(request, title=title, body=body)
 
     def set_draft(self, request: PullRequest, draft: bool) -> None:
         """Mark a pull request as a draft, or as ready for review."""

@@ -72,9 +72,10 @@ class GitLab:
         made = self._client.send("POST", self._requests, {**body, **labels}, opens=True)
         return _read(Fields(made, f"POST {self._requests}"))
 
-    def update(self, request: PullRequest, title: str, body: str) -> None:
+    def update(self, request: PullRequest, title: str, body: str) -> PullRequest:
         """Give a merge request another title and body; it stays the draft that `request` says it is."""
         self._edit(request, {"title": GITLAB_DRAFT.on(title, request.draft), "description": without_commands(body)})
+        return replace(request, title=title, body=body)
 
     def set_draft(self, request: PullRequest, draft: bool) -> None:
         """Mark a merge request as a draft, or as ready, by its title."""

@@ -28,8 +28,8 @@ class Forge(Protocol):
         """Open a pull request. Raises ForgeRefusedError, also when one is open for these branches."""
         ...
 
-    def update(self, request: PullRequest, title: str, body: str) -> None:
-        """Give a pull request another title and body."""
+    def update(self, request: PullRequest, title: str, body: str) -> PullRequest:
+        """Give a pull request another title and body; return it as it is now, which on some forges is another one."""
         ...
 
     def set_draft(self, request: PullRequest, draft: bool) -> None:

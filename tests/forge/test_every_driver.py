@@ -48,8 +48,8 @@ def test_a_draft_from_its_opening_to_its_merge(scene: Scene) -> None:
     assert driver.find(HEAD, BASE) == made == driver.request(1)
     assert list(driver.open_requests()) == [made]
 
-    driver.update(made, "east: api 1.3", "Another change.")
-    updated = replace(made, title="east: api 1.3", body="Another change.")
+    updated = driver.update(made, "east: api 1.3", "Another change.")
+    assert updated == replace(made, title="east: api 1.3", body="Another change.")
     assert driver.request(1) == updated
 
     with pytest.raises(ForgeRefusedError):

@@ -171,7 +171,7 @@ class KallitheaForge:
         }
         return self.request(self._post("pull-request/new", fields))
 
-    def update(self, request: PullRequest, title: str, body: str) -> None:
+    def update(self, request: PullRequest, title: str, body: str) -> PullRequest:
         standing = self._get(request.number)
         head = self._branches().get(request.head)
         moved = {"updaterev": head} if head and head != self._read(standing).commit else {}
@@ -179,6 +179,7 @@ class KallitheaForge:
         reviewers = [one["username"] for one in standing["reviewers"]]
         if number != request.number and reviewers:
             self._call("edit_reviewers", pull_request_id=number, add=reviewers)
+        return self._read(self._get(number))
 
     def set_draft(self, request: PullRequest, draft: bool) -> None:
         standing = self._get(request.number)
