@@ -88,7 +88,8 @@ class OpenDraft:
     """A draft branch as it stands: `base` is the commit of the cluster branch it starts at, `published` its head now.
 
     `proposed` is where its proposal points to, `paths` everything it offers, packages or not. `metadata` tells GitOps
-    Promoter of which config the whole draft was made; it is offered, too, and nobody's work.
+    Promoter of which config the whole draft was made; it is offered, too, and nobody's work. `request` is the number of
+    its pull request, 0 where it has none.
     """
 
     destination: Destination
@@ -101,6 +102,7 @@ class OpenDraft:
     packages: tuple[DraftedPackage, ...]
     paths: tuple[Offered, ...]
     metadata: Offered | None = None
+    request: int = 0
 
     @property
     def lifecycle(self) -> Lifecycle:
@@ -180,7 +182,8 @@ def _open(ground: Ground, contents: Contents, branch: str, known: DraftBranch, p
     metadata = next((one for one in offered if one.path == beside and one.id), None)
     proposed = ground.heads.proposed.get(branch)
     return OpenDraft(
-        ground.destination, branch, head, known.base, published, proposed, known.edited, packages, paths, metadata
+        ground.destination, branch, head, known.base, published, proposed, known.edited, packages, paths, metadata,
+        known.request.number if known.request else 0,
     )  # fmt: skip
 
 

@@ -87,7 +87,7 @@ def drafts_text(sheets: Iterable[Sheet], now: int) -> str:
 
 def _headline(sheet: Sheet, now: int) -> str:
     draft = sheet.draft
-    parts = [_base(sheet, now), _edited(sheet)]
+    parts = [_base(sheet, now), _edited(sheet), f"pull request {draft.request}" if draft.request else ""]
     parts += [sheet.rejection.words()] if sheet.rejection else []
     return f"{draft.destination.name}: {draft.branch} {_LIFECYCLE[draft.lifecycle]}; {'; '.join(filter(None, parts))}"
 
@@ -161,6 +161,7 @@ def _draft_data(sheet: Sheet) -> dict[str, Any]:
         "lifecycle": "Draft" if draft.lifecycle == "Stale" else draft.lifecycle,
         "staleProposal": draft.proposed if draft.lifecycle == "Stale" else None,
         "base": told({"commit": draft.base, "date": _date(sheet.base_seconds)}) | {"behind": sheet.behind},
+        "pullRequest": draft.request or None,
         "edited": draft.edited, "editedBy": list(sheet.people), "beside": list(sheet.beside),
         "rejected": told(vars(sheet.rejection)) if sheet.rejection else None,
         "refusals": reasons_data(draft.refusals()), "warnings": reasons_data(draft.warnings()),
