@@ -97,8 +97,7 @@ def _prepared(review: Review, task: _Task, act: Act) -> tuple[Acted, PushUnit | 
         why = bench.trouble or f"{task.branch} is gone"
         return replace(told, outcome="failed" if bench.trouble else "unchanged", why=why), None
     if draft.head != task.head:
-        moved = Reason("DraftMoved", f"{task.branch} moved on meanwhile; look at it again")
-        return replace(told, outcome="refused", reasons=(moved,)), None
+        return _moved(told), None
     told = replace(told, packages=tuple(one.package for one in draft.chosen(task.packages)))
     match decision := act.decide(draft, task.packages):
         case lifecycle.Refused(reasons):
@@ -113,13 +112,17 @@ def _prepared(review: Review, task: _Task, act: Act) -> tuple[Acted, PushUnit | 
             return end, PushUnit(task.name, moves.updates)
 
 
+def _moved(told: Acted) -> Acted:
+    reason = Reason("DraftMoved", f"{told.branch} moved on meanwhile; look at it again")
+    return replace(told, outcome="refused", reasons=(reason,))
+
+
 def _merged(review: Review, told: Acted, draft: OpenDraft, act: Act) -> Acted:
     """Approve a whole draft by merging its pull request: the rules of the forge decide, its account is the author."""
     try:
         url = review.merge(draft, approval_message(draft, act.words, act.person))
     except HeadMovedError:
-        moved = Reason("DraftMoved", f"{draft.branch} moved on meanwhile; look at it again")
-        return replace(told, outcome="refused", reasons=(moved,))
+        return _moved(told)
     except ForgeRefusedError as error:
         return replace(told, outcome="refused", reasons=(Reason("HostRefused", error.message),))
     except ForgeError as error:

@@ -162,6 +162,17 @@ def state_commit(destination: Destination, state: DestinationState) -> NewCommit
     return NewCommit((), (*files, *trees), state_message(destination), STATE_SECONDS, fresh=True)
 
 
+def push_states(
+    remote: Remote, states: Sequence[tuple[Destination, DestinationState]], state_ref: str
+) -> Mapping[str, Outcome]:
+    """Write and push states alone, each only onto the one that was read; return what became of each, by destination."""
+    commits = remote.mirror.write([state_commit(one, state) for one, state in states])
+    refs = [state_ref.format(repository=one.name) for one, _ in states]
+    moves = [RefUpdate(ref, commit, remote.refs.get(ref)) for ref, commit in zip(refs, commits, strict=True)]
+    units = [PushUnit(one.name, (move,)) for (one, _), move in zip(states, moves, strict=True)]
+    return remote.mirror.push(units).outcomes
+
+
 def push_all(
     mirror: Mirror, written: Sequence[Written], state_ref: str, announce: Announce = lambda plan: ()
 ) -> dict[str, Outcome]:

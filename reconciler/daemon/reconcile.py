@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from reconciler.daemon.approvals import Approved
 from reconciler.daemon.codes import PUSH_FAILED, PUSH_REFUSED, REPOSITORY_UNREACHABLE
@@ -26,6 +27,7 @@ from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.approvals import policy_findings
 from reconciler.planning.decide import VALID
+from reconciler.planning.destination import Destination
 from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.outcome import Blocked, Draft, Unchanged
 from reconciler.planning.proposal import Proposal
@@ -39,6 +41,7 @@ MOST_TRIES = 5
 RETRY_SECONDS = 300
 # remotes written to at once
 _AT_ONCE = 8
+_One = TypeVar("_One")
 
 
 @dataclass(frozen=True)
@@ -189,7 +192,11 @@ def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publishe
         remotes.fetch((), {one.url for one in left})
     done = [one for name, one in written.items() if isinstance(outcomes[name], Done)]
     tagged = _tag(desk, done, publisher)
-    approved = publisher.approve(_by_remote(desk, done), found.now) if tools.by_annotation else Approved()
+    approved = (
+        publisher.approve(_by_remote(desk, ((one.plan.destination, one) for one in done)), found.now)
+        if tools.by_annotation
+        else Approved()
+    )
     plans |= {one.plan.destination.key: _as_pushed(one.plan, outcomes[one.name]) for one in written.values()}
     proposal = _proposal(found, room, tools, plans.values())
     proposed = publisher.propose(tools.proposals, proposal, snapshot)
@@ -239,11 +246,7 @@ def _as_pushed(plan: DestinationPlan, outcome: Outcome) -> DestinationPlan:
 
 
 def _publish(desk: Desk, plans: Iterable[DestinationPlan], publisher: Publisher) -> Iterable[tuple[Written, Outcome]]:
-    by_url: dict[str, list[DestinationPlan]] = {}
-    for plan in plans:
-        if not plan.findings:
-            by_url.setdefault(plan.destination.url, []).append(plan)
-    groups = [(remote, ready) for url, ready in by_url.items() if (remote := desk.remote(url))]
+    groups = _by_remote(desk, ((plan.destination, plan) for plan in plans if not plan.findings))
 
     def publish(group: tuple[Remote, Sequence[DestinationPlan]]) -> list[tuple[Written, Outcome]]:
         try:
@@ -262,15 +265,15 @@ def _publish(desk: Desk, plans: Iterable[DestinationPlan], publisher: Publisher)
 
 
 def _tag(desk: Desk, written: Iterable[Written], publisher: Publisher) -> Tagged:
-    groups = _by_remote(desk, (one for one in written if one.plan.tags))
+    groups = _by_remote(desk, ((one.plan.destination, one) for one in written if one.plan.tags))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return all_tagged(pool.map(lambda group: publisher.tag(*group), groups))
 
 
-def _by_remote(desk: Desk, written: Iterable[Written]) -> list[tuple[Remote, list[Written]]]:
-    by_url: dict[str, list[Written]] = {}
-    for one in written:
-        by_url.setdefault(one.plan.destination.url, []).append(one)
+def _by_remote(desk: Desk, found: Iterable[tuple[Destination, _One]]) -> list[tuple[Remote, list[_One]]]:
+    by_url: dict[str, list[_One]] = {}
+    for destination, one in found:
+        by_url.setdefault(destination.url, []).append(one)
     return [(remote, ready) for url, ready in by_url.items() if (remote := desk.remote(url))]
 
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from reconciler.daemon.events import log
-from reconciler.daemon.publish import describe, state_commit
+from reconciler.daemon.publish import describe, push_states
 from reconciler.daemon.remotes import Remote, Remotes
 from reconciler.daemon.request_round import Result
 from reconciler.daemon.states import read_state
 from reconciler.gitio.errors import GitError
-from reconciler.gitio.verdicts import Done, Failed, Outcome, PushUnit, RefUpdate
+from reconciler.gitio.verdicts import Done, Failed, Outcome
 from reconciler.krm.findings import Finding
 from reconciler.planning.destination import Destination
 from reconciler.planning.state import DestinationState, OpenRequest
@@ -50,12 +50,7 @@ def _pushed(url: str, noted: _Noted, remotes: Remotes, state_ref: str) -> list[O
 def _push_states(remote: Remote, noted: _Noted, state_ref: str) -> Mapping[str, Outcome]:
     states = [(one, _with(read_state(one, remote, state_ref), requests)) for one, requests in noted.items()]
     known = [(one, state) for one, state in states if state]
-    commits = remote.mirror.write([state_commit(one, state) for one, state in known])
-    units = []
-    for (one, _), commit in zip(known, commits, strict=True):
-        ref = state_ref.format(repository=one.name)
-        units.append(PushUnit(one.name, (RefUpdate(ref, commit, remote.refs.get(ref)),)))
-    return remote.mirror.push(units).outcomes
+    return push_states(remote, known, state_ref)
 
 
 def _with(state: DestinationState | Finding | None, requests: Mapping[str, OpenRequest]) -> DestinationState | None:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from reconciler.daemon.backoff import Backoff
 from reconciler.daemon.codes import TAG_FAILED, TAG_REFUSED, TAG_TAKEN
 from reconciler.daemon.events import log
-from reconciler.daemon.publish import Written, state_commit
+from reconciler.daemon.publish import Written, push_states
 from reconciler.daemon.remotes import Remote
 from reconciler.gitio.errors import GitError, ObjectMissingError
 from reconciler.gitio.names import is_ref
-from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, PushUnit, RefUpdate, Refused
+from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, Refused
 from reconciler.gitio.writer import NewTag
 from reconciler.krm.findings import Code, Finding
 from reconciler.planning.destination import Destination
@@ -140,16 +140,10 @@ class Tags:
             if isinstance(fate, str):
                 _, made = found.setdefault(wish.one.name, (wish.one, {}))
                 made[wish.tag.package, wish.tag.revision.number] = fate
-        states = [(one, note_tags(one.state or one.plan.after, made)) for one, made in found.values()]
-        commits = remote.mirror.write([state_commit(one.plan.destination, state) for one, state in states])
-        units = [self._unit(remote, one, commit) for (one, _), commit in zip(states, commits, strict=True)]
-        report = remote.mirror.push(units)
+        states = [(one.plan.destination, note_tags(one.state or one.plan.after, made)) for one, made in found.values()]
+        outcomes = push_states(remote, states, self._state_ref)
         # whoever moved a state first knows more than this pass, and the next one notes what is left
-        return any(isinstance(report[unit.name], Done | Lost) for unit in units)
-
-    def _unit(self, remote: Remote, one: Written, commit: CommitId) -> PushUnit:
-        ref = self._state_ref.format(repository=one.name)
-        return PushUnit(one.name, (RefUpdate(ref, commit, remote.refs.get(ref)),))
+        return any(isinstance(outcome, Done | Lost) for outcome in outcomes.values())
 
 
 def _key(remote: Remote, wish: _Wish) -> str:

@@ -39,10 +39,10 @@ class Host:
     app_key_file: str = ""
     app_installation: int = 0
 
-    def name_of(self, host: str, path: str) -> str:
-        """Return what a repository is called at this forge; "" when it is none of its."""
+    def holds(self, host: str, path: str) -> bool:
+        """Return whether a repository is at this forge."""
         inside = not self.path or path == self.path or path.startswith(f"{self.path}/")
-        return path if host == self.host and inside else ""
+        return host == self.host and inside
 
     @property
     def root(self) -> str:
@@ -73,7 +73,7 @@ class Hosts:
     def kind(self, host: str, path: str) -> Kind | None:
         """Return what the forge of a repository is; None for one on no forge. The longest path decides."""
         found = self._host(host, path)
-        return found[0].kind if found else None
+        return found.kind if found else None
 
     def forge(self, host: str, path: str) -> Forge | None:
         """Return the driver of a repository; None where none is, or where all goes by what is pushed."""
@@ -99,19 +99,16 @@ class Hosts:
             for app in self._apps:
                 app.close()
 
-    def _host(self, host: str, path: str) -> tuple[Host, str] | None:
-        found = [(one, name) for one in self._hosts if (name := one.name_of(host, path))]
-        return max(found, key=lambda pair: len(pair[0].path), default=None)
+    def _host(self, host: str, path: str) -> Host | None:
+        return max((one for one in self._hosts if one.holds(host, path)), key=lambda one: len(one.path), default=None)
 
     def _build(self, host: str, path: str) -> Forge | None:
-        found = self._host(host, path)
-        if found is None:
+        one = self._host(host, path)
+        if one is None:
             return None
-        one, name = found
-        # repositories on this machine are called by their last names: a path is no name at a forge
-        parts = name.split("/")
-        owner, last = "/".join(parts[:-1]), parts[-1]
+        owner, _, last = path.rpartition("/")
         if not one.host:
+            # repositories on this machine are called by their last names: a path is no name at a forge
             owner = owner.rpartition("/")[2]
         match one.kind:
             case "github" if is_name(owner) and is_name(last):
