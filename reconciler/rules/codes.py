@@ -1,4 +1,4 @@
-"""The codes that all rules share: Repositories, and what is no longer wanted (design 10.24)."""
+"""The codes that rooms share: Repositories, clusters, and what is no longer wanted (design 10.24)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,28 @@ CODES = (
         Scope.DESTINATION,
         "A branch, tag prefix or other name of a Repository cannot be one in Git.",
     ),
+    NAMESPACE_MISSING := Code(
+        "NamespaceMissing",
+        Severity.ERROR,
+        Scope.OBJECT,
+        "An object of a kind that lives in a namespace does not say in which.",
+    ),
     REPOSITORY_INVALID := Code(
         "RepositoryInvalid",
         Severity.ERROR,
         Scope.DESTINATION,
         "A field of a Repository has a value that it must not have.",
+    ),
+    SELECTOR_INVALID := Code(
+        "SelectorInvalid",
+        Severity.ERROR,
+        Scope.OBJECT,
+        "A selector of an override policy asks for something that no cluster can be asked.",
+    ),
+    UNKNOWN_CLUSTER := Code(
+        "UnknownCluster",
+        Severity.WARNING,
+        Scope.OBJECT,
+        "A policy, or an annotation, names a cluster that does not exist.",
     ),
 )

@@ -16,8 +16,10 @@ from reconciler.krm.yaml import Document, Path, YamlError
 from reconciler.krm.yaml.same import same
 from reconciler.packages.package import PackageResource
 from reconciler.packages.parsing import edited_document
+from reconciler.rules.clusters.model import Cluster
+from reconciler.rules.clusters.targets import is_target
+from reconciler.rules.fields import shown
 from reconciler.rules.overrides.attach import OnMissing, attach, stripped
-from reconciler.rules.overrides.clusters import is_target
 from reconciler.rules.overrides.codes import (
     ANNOTATIONS_TOO_LARGE,
     IDENTITY_CHANGED,
@@ -28,12 +30,10 @@ from reconciler.rules.overrides.command_args import apply_list
 from reconciler.rules.overrides.edits import value_at
 from reconciler.rules.overrides.effect import Effect, Note
 from reconciler.rules.overrides.envs import apply_envs
-from reconciler.rules.overrides.fields import shown
 from reconciler.rules.overrides.image import apply_image
 from reconciler.rules.overrides.jsonpatch import FINALIZERS, apply_patch_item, tidy_finalizers
 from reconciler.rules.overrides.metadata import apply_map
 from reconciler.rules.overrides.model import (
-    Cluster,
     EnvItem,
     FieldItem,
     ImageItem,

@@ -78,12 +78,6 @@ CODES = (
         Scope.PACKAGE,
         "The labels or annotations of a resource are not strings, so that a policy cannot be attached or applied.",
     ),
-    NAMESPACE_MISSING := Code(
-        "NamespaceMissing",
-        Severity.ERROR,
-        Scope.OBJECT,
-        "An object of a kind that lives in a namespace does not say in which.",
-    ),
     OPERATOR_UNSUPPORTED := Code(
         "OperatorUnsupported",
         Severity.ERROR,
@@ -183,16 +177,7 @@ CODES = (
         Scope.OBJECT,
         "A rule of an override policy applies to none of the clusters that there are.",
     ),
-    SELECTOR_INVALID := Code(
-        "SelectorInvalid",
-        Severity.ERROR,
-        Scope.OBJECT,
-        "A selector of an override policy asks for something that no cluster can be asked.",
-    ),
     TAG_INVALID := Code("TagInvalid", Severity.ERROR, Scope.OBJECT, "A policy sets a tag that is none."),
-    UNKNOWN_CLUSTER := Code(
-        "UnknownCluster", Severity.WARNING, Scope.OBJECT, "An override policy names a cluster that does not exist."
-    ),
     VARIABLE_UNRESOLVED := Code(
         "ClusterVariableUnresolved",
         Severity.ERROR,

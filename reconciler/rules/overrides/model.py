@@ -9,6 +9,7 @@ from typing import Any, Literal
 from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.selectors import LabelSelector
+from reconciler.rules.clusters.model import Targets
 
 GROUP = "core.kubeadmiral.io"
 API_VERSION = f"{GROUP}/v1alpha1"
@@ -26,41 +27,6 @@ OVERRIDERS: tuple[Overrider, ...] = (
     "image", "command", "args", "envs", "annotations", "labels", "fields", "jsonpatch",
 )  # fmt: skip
 """In the order in which a rule applies them, whatever the order in its file (kubeadmiral 4, 12)."""
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """A cluster that resources go to: its name and its labels, of all that is known of it (design 10.3)."""
-
-    name: str
-    labels: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Requirement:
-    """One entry of matchExpressions or matchFields."""
-
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Term:
-    """Requirements that must all be met, on labels and on the name; one without any is met by no cluster."""
-
-    expressions: tuple[Requirement, ...] = ()
-    fields: tuple[Requirement, ...] = ()
-
-
-@dataclass(frozen=True)
-class Targets:
-    """Which clusters a rule applies to; every part that is empty lets all through (kubeadmiral 3, 12)."""
-
-    clusters: tuple[str, ...] = ()
-    excluded: tuple[str, ...] = ()
-    selector: Mapping[str, str] = field(default_factory=dict)
-    affinity: tuple[Term, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -135,7 +101,7 @@ class Rule:
     `template` are the overriders as data, if they have variables: then every cluster has items of its own.
     """
 
-    targets: Targets = Targets()
+    targets: Targets = field(default_factory=Targets)
     overriders: tuple[tuple[Overrider, tuple[Item, ...]], ...] = ()
     template: Any = None
 

@@ -14,6 +14,7 @@ from reconciler.krm.yaml import Document, YamlFile
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.package import Package, PackageResource
 from reconciler.packages.parsing import edited_document, json_text, parse_cached
+from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.overrides.apply import Options, Overridden, finding_of, override_resource
 from reconciler.rules.overrides.attach import list_notes
 from reconciler.rules.overrides.codes import (
@@ -23,7 +24,7 @@ from reconciler.rules.overrides.codes import (
     POLICY_NAME_EMPTY,
     POLICY_NOT_FOUND,
 )
-from reconciler.rules.overrides.model import GROUP, Cluster
+from reconciler.rules.overrides.model import GROUP
 from reconciler.rules.overrides.read_policy import Policies
 from reconciler.snapshot.files import FileTree
 

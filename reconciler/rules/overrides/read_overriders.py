@@ -8,6 +8,7 @@ from typing import Any, cast
 from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.names import annotation_key_fault, label_key_fault, label_value_fault
 from reconciler.krm.pointer import PointerError, parse_pointer
+from reconciler.rules.fields import Fields, shown
 from reconciler.rules.overrides.codes import (
     DIGEST_INVALID,
     FIELD_PATH_INVALID,
@@ -19,7 +20,6 @@ from reconciler.rules.overrides.codes import (
     TAG_INVALID,
     VALUE_REQUIRED,
 )
-from reconciler.rules.overrides.fields import Fields, shown
 from reconciler.rules.overrides.model import (
     OVERRIDERS,
     Component,
@@ -81,7 +81,7 @@ def _read_image_operation(one: Fields) -> ImageOperation:
 
 
 def _read_list(item: Fields) -> ListItem:
-    item.require("value", "a list of strings")
+    item.require("value", "a list of strings", VALUE_REQUIRED)
     container, value = item.text("containerName", required=True), item.texts("value")
     operator = cast("ListOperator", item.choice("operator", LIST_OPERATORS, "overwrite", OPERATOR_UNSUPPORTED))
     if operator == "append" and item.data.get("value") == []:
@@ -90,7 +90,7 @@ def _read_list(item: Fields) -> ListItem:
 
 
 def _read_env(item: Fields) -> EnvItem:
-    item.require("value", "a list of variables")
+    item.require("value", "a list of variables", VALUE_REQUIRED)
     container, operator = item.text("containerName", required=True), _map_operator(item)
     # a variable may have any other field: newer versions of Kubernetes know more of them
     entries = []
@@ -112,7 +112,7 @@ def _read_annotations(item: Fields) -> MapItem:
 
 
 def _read_map(item: Fields, fault_of: Callable[[str, str], str | None]) -> MapItem:
-    item.require("value", "a mapping of strings")
+    item.require("value", "a mapping of strings", VALUE_REQUIRED)
     operator, value = _map_operator(item), item.string_map("value")
     if operator == "addIfAbsent" and item.data.get("value") == {}:
         item.fault("value", "must not be empty for addIfAbsent", VALUE_REQUIRED)

@@ -9,21 +9,22 @@ from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding, Where
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.yaml import Path
-from reconciler.rules.overrides.codes import NAMESPACE_MISSING, VARIABLE_UNRESOLVED
+from reconciler.rules.clusters.model import Cluster
+from reconciler.rules.clusters.read_targets import read_targets
+from reconciler.rules.codes import NAMESPACE_MISSING
+from reconciler.rules.fields import Faults, Fields, dotted, shown
+from reconciler.rules.overrides.codes import POLICY_INVALID, VARIABLE_UNRESOLVED
 from reconciler.rules.overrides.effect import Note
-from reconciler.rules.overrides.fields import Faults, Fields, dotted, shown
 from reconciler.rules.overrides.model import (
     API_VERSION,
     CLUSTER_KIND,
     GROUP,
     NAMESPACED_KIND,
-    Cluster,
     Policy,
     ResourceSelector,
     Rule,
 )
 from reconciler.rules.overrides.read_overriders import read_overriders
-from reconciler.rules.overrides.read_targets import read_targets
 from reconciler.rules.overrides.selection import read_selectors
 from reconciler.rules.overrides.variables import has_variables, resolved, sampled
 from reconciler.snapshot.catalog import Catalog, ConfigObject
@@ -84,7 +85,7 @@ def read_policies(catalog: Catalog) -> Policies:
 
 def read_policy(one: ConfigObject) -> tuple[Policy | None, tuple[Finding, ...]]:
     """Return the policy and no findings, or None and an error for every fault."""
-    faults = Faults(one.where_at)
+    faults = Faults(one.where_at, POLICY_INVALID)
     whole = Fields(one.data, (), faults, _OBJECT_FIELDS)
     if one.api_version != API_VERSION:
         whole.fault("apiVersion", f"must be {API_VERSION}, not {shown(one.api_version)}")
@@ -104,7 +105,7 @@ def selectors_of(one: ConfigObject) -> tuple[ResourceSelector, ...]:
 
     Where they are invalid themselves, the policy may be meant for anything that it could choose.
     """
-    faults, namespace = Faults(one.where_at), _namespace(one)
+    faults, namespace = Faults(one.where_at, POLICY_INVALID), _namespace(one)
     spec = Fields(one.data.get("spec"), ("spec",), faults, None)
     found = read_selectors(spec, namespace)
     return (ResourceSelector(namespace=namespace),) if faults.findings and spec.has("resourceSelectors") else found
@@ -136,7 +137,7 @@ def rule_for(rule: Rule, number: int, cluster: Cluster) -> Rule | tuple[Note, ..
         return tuple(
             Note(VARIABLE_UNRESOLVED, f"{dotted((*path, 'overriders', *one.path))} {one.message}") for one in unknown
         )
-    faults = Faults(lambda _: Where())
+    faults = Faults(lambda _: Where(), POLICY_INVALID)
     overriders = read_overriders(Fields({"overriders": data}, path, faults, None))
     wrong = (f"on {cluster.name}, {one.message}" for one in faults.findings)
     return tuple(Note(VARIABLE_UNRESOLVED, message) for message in wrong) or replace(rule, overriders=overriders)

@@ -8,7 +8,7 @@ from typing import Any
 from reconciler.krm.identity import split_api_version
 from reconciler.krm.selectors import read_label_selector
 from reconciler.packages.resource import Described
-from reconciler.rules.overrides.fields import Fields, shown
+from reconciler.rules.fields import Fields, shown
 from reconciler.rules.overrides.model import ResourceSelector
 
 _FIELDS = ("apiVersion", "kind", "namespace", "name", "labelSelector")

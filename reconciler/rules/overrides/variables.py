@@ -13,7 +13,7 @@ from typing import Any
 
 from reconciler.expressions import Environment, ExpressionError
 from reconciler.krm.yaml import Path
-from reconciler.rules.overrides.model import Cluster
+from reconciler.rules.clusters.model import Cluster
 
 _BEGIN = re.compile(r"(\$?)\$\{(?=\s*(?:[A-Za-z_][A-Za-z0-9_]*\(\s*)*cluster\s*[.\[])")
 _ENVIRONMENT = Environment({"cluster": {"name": None, "labels": None}})

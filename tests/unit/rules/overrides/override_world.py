@@ -10,8 +10,8 @@ from reconciler.krm.pointer import resolve
 from reconciler.krm.yaml import emit as emit
 from reconciler.krm.yaml import parse
 from reconciler.packages.package import Package, PackageResource
+from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.overrides.apply import Options, Overridden, override_resource
-from reconciler.rules.overrides.model import Cluster
 from reconciler.rules.overrides.read_policy import Policies, read_policies
 from reconciler.snapshot.catalog import Catalog, read_catalog
 from reconciler.snapshot.files import File, FileTree

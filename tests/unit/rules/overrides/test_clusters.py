@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.rules.overrides.clusters import int64, inventory_findings, is_target
-from reconciler.rules.overrides.model import Cluster
+from reconciler.rules.clusters.model import Cluster
+from reconciler.rules.clusters.targets import int64, is_target
+from reconciler.rules.overrides.clusters import inventory_findings
 from tests.unit.rules.overrides.override_world import codes, policy, read, yaml
 
 NORTH = Cluster("north-1", {"region": "north", "ram": "64", "empty": ""})

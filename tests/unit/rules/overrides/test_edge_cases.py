@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.overrides.apply import Options, override_resource
-from reconciler.rules.overrides.model import Cluster
 from reconciler.rules.overrides.pod_spec import read_pod_spec_paths
 from tests.unit.rules.overrides.override_world import (
     HERE,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.overrides.apply import override_resource
-from reconciler.rules.overrides.model import Cluster
 from tests.unit.rules.overrides.override_world import (
     CLUSTER_LABEL,
     NAMESPACED_LABEL,

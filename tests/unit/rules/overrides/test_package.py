@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.rules.overrides.model import Cluster
+from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.overrides.package import OverriddenPackage, override_package
 from tests.unit.rules.overrides.override_world import HERE, codes, policy, read, rules_of, tree
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from reconciler.krm.findings import Where
 from reconciler.krm.patch import PatchError, apply_patch
-from reconciler.rules.overrides.fields import Faults, Fields
+from reconciler.rules.fields import Faults, Fields
+from reconciler.rules.overrides.codes import POLICY_INVALID
 from reconciler.rules.overrides.jsonpatch import patched
 from reconciler.rules.overrides.read_overriders import read_overriders
 from tests.unit.rules.overrides.override_world import same_data
@@ -24,7 +25,7 @@ FAILED = object()
 
 def apply(document: Any, operations: list[Any]) -> Any:
     """Return the document after the operations, read as those of a policy, or FAILED."""
-    faults = Faults(lambda _: Where())
+    faults = Faults(lambda _: Where(), POLICY_INVALID)
     written = [{"operator" if key == "op" else key: value for key, value in one.items()} for one in operations]
     rule = Fields({"overriders": {"jsonpatch": written}}, (), faults, None)
     items = dict(read_overriders(rule)).get("jsonpatch", ())

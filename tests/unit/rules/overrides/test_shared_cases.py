@@ -10,7 +10,7 @@ import pytest
 
 from reconciler.krm.pointer import PointerError
 from reconciler.krm.yaml import parse
-from reconciler.rules.overrides.model import Cluster
+from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.overrides.package import override_package
 from reconciler.rules.overrides.read_policy import read_policies
 from reconciler.snapshot.catalog import Catalog, read_catalog

@@ -1,4 +1,4 @@
-"""Fields: a mapping of a policy, read field by field; every fault is a finding at its line, and the reading goes on."""
+"""Fields: a mapping of an object, read field by field; every fault is a finding at its line, and reading goes on."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 
 from reconciler.krm.findings import Code, Finding, Where
 from reconciler.krm.yaml import Path
-from reconciler.rules.overrides.codes import POLICY_INVALID, VALUE_REQUIRED
 
 _SHOWN = 80
 
 
 @dataclass
 class Faults:
-    """What is wrong with one policy, in the order of its reading."""
+    """What is wrong with one object, in the order of its reading; `code` is that of faults without one of their own."""
 
     where_at: Callable[[Path], Where]
+    code: Code
     findings: list[Finding] = field(default_factory=list)
 
-    def add(self, path: Path, message: str, code: Code = POLICY_INVALID) -> None:
+    def add(self, path: Path, message: str, code: Code | None = None) -> None:
         """Note a fault; the message completes a sentence that begins with the field."""
-        self.findings.append(code.finding(f"{dotted(path)} {message}", self.where_at(path)))
+        self.findings.append((code or self.code).finding(f"{dotted(path)} {message}", self.where_at(path)))
 
 
 class Fields:
@@ -42,7 +42,7 @@ class Fields:
             if known is not None and name not in known:
                 faults.add((*path, str(name)), f"is unknown; allowed are {', '.join(known)}")
 
-    def fault(self, name: str, message: str, code: Code = POLICY_INVALID) -> None:
+    def fault(self, name: str, message: str, code: Code | None = None) -> None:
         """Note a fault of a field."""
         self.faults.add((*self.path, name), message, code)
 
@@ -59,7 +59,7 @@ class Fields:
             self.fault(name, "must be a string that is not empty")
         return value if isinstance(value, str) else ""
 
-    def choice(self, name: str, allowed: Sequence[str], default: str = "", code: Code = POLICY_INVALID) -> str:
+    def choice(self, name: str, allowed: Sequence[str], default: str = "", code: Code | None = None) -> str:
         """Return one of the allowed words, the default when absent or empty, or when it is none of them."""
         value = self.data.get(name)
         if value in (None, "") and default:
@@ -115,14 +115,14 @@ class Fields:
                 self.faults.add((*self.path, name, key), f"must be a string, not {shown(one)}: quote it")
         return found
 
-    def require(self, name: str, what: str) -> None:
+    def require(self, name: str, what: str, code: Code | None = None) -> None:
         """Note that a value is needed, unless the field is written."""
         if not self.has(name):
-            self.fault(name, f"must be {what}", VALUE_REQUIRED)
+            self.fault(name, f"must be {what}", code)
 
 
 def dotted(path: Path) -> str:
-    """Return a path as policies are talked about: `spec.overrideRules[2].overriders`."""
+    """Return a path as messages name it: `spec.overrideRules[2].overriders`."""
     steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return "".join(steps).removeprefix(".")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconciler.krm.names import label_key_fault, label_value_fault
-from reconciler.rules.overrides.clusters import int64
-from reconciler.rules.overrides.codes import SELECTOR_INVALID
-from reconciler.rules.overrides.fields import Fields, shown
-from reconciler.rules.overrides.model import Requirement, Targets, Term
+from reconciler.rules.clusters.model import Requirement, Targets, Term
+from reconciler.rules.clusters.targets import int64
+from reconciler.rules.codes import SELECTOR_INVALID
+from reconciler.rules.fields import Fields, shown
 
 CLUSTER_NAME = "metadata.name"
 _TARGET_FIELDS = ("clusters", "excludeClusters", "clusterSelector", "clusterAffinity")
