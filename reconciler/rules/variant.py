@@ -85,6 +85,32 @@ class Upstream:
 
 
 @dataclass(frozen=True)
+class Generated:
+    """Resources that a room makes itself: the whole source of a package, and not one of an upstream (design 4.4)."""
+
+    files: FileTree
+
+    def as_data(self) -> dict[str, str]:
+        """Return nothing: there is no upstream to write of in a status file."""
+        return {}
+
+    @property
+    def words(self) -> str:
+        """Nothing, for the same reason."""
+        return ""
+
+    @property
+    def fact(self) -> str:
+        """What of it the output of a render depends on, as the trace keeps it."""
+        return self.files.id
+
+    @property
+    def committer_seconds(self) -> int:
+        """No date of its own: what it says is of the config commit."""
+        return 0
+
+
+@dataclass(frozen=True)
 class Settling:
     """A move of an upstream's reference that has not stood long enough: when it will have, and what is said of it.
 
