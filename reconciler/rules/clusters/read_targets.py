@@ -11,7 +11,7 @@ from reconciler.rules.codes import SELECTOR_INVALID
 from reconciler.rules.fields import Fields, shown
 
 CLUSTER_NAME = "metadata.name"
-_TARGET_FIELDS = ("clusters", "excludeClusters", "clusterSelector", "clusterAffinity")
+TARGET_FIELDS = ("clusters", "excludeClusters", "clusterSelector", "clusterAffinity")
 _TERM_FIELDS = ("matchExpressions", "matchFields")
 _REQUIREMENT_FIELDS = ("key", "operator", "values")
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
@@ -20,7 +20,11 @@ _FIELD_OPERATORS = ("In", "NotIn")
 
 def read_targets(rule: Fields) -> Targets:
     """Return the targetClusters of a rule; without any it is for every cluster (kubeadmiral 3)."""
-    targets = rule.mapping("targetClusters", _TARGET_FIELDS)
+    return read_selection(rule.mapping("targetClusters", TARGET_FIELDS))
+
+
+def read_selection(targets: Fields) -> Targets:
+    """Return which clusters the TARGET_FIELDS of a mapping choose."""
     selector = targets.string_map("clusterSelector")
     for key, value in selector.items():
         if fault := label_key_fault(key) or label_value_fault(value):
