@@ -17,12 +17,6 @@ CODES = (
         Scope.PACKAGE,
         "An annotation about approvals has a value that means nothing; the draft waits for people.",
     ),
-    DESTINATION_CONFLICT := Code(
-        "DestinationConflict",
-        Severity.ERROR,
-        Scope.DESTINATION,
-        "Two Repositories share a name, or their directories on one branch overlap.",
-    ),
     DESTINATION_MISSING := Code(
         "DestinationMissing",
         Severity.ERROR,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from reconciler.krm.findings import Finding, Where
 from reconciler.krm.identity import ObjectKey
-from reconciler.planning.codes import DESTINATION_CONFLICT
+from reconciler.rules.codes import DESTINATION_CONFLICT
 
 STATUS_FOLDER = ".reconciler"
 

@@ -11,11 +11,17 @@ CODES = (
         Scope.OBJECT,
         "Packages are not wanted any more, and are kept until somebody confirms that they may go.",
     ),
+    DESTINATION_CONFLICT := Code(
+        "DestinationConflict",
+        Severity.ERROR,
+        Scope.DESTINATION,
+        "Two Repositories or clusters share a name, or directories of Repositories on one branch overlap.",
+    ),
     NAME_NOT_USABLE := Code(
         "NameNotUsable",
         Severity.ERROR,
         Scope.DESTINATION,
-        "A branch, tag prefix or other name of a Repository cannot be one in Git.",
+        "The name of a cluster, or a branch or tag prefix of a Repository, cannot be one in Git.",
     ),
     NAMESPACE_MISSING := Code(
         "NamespaceMissing",
@@ -33,7 +39,7 @@ CODES = (
         "SelectorInvalid",
         Severity.ERROR,
         Scope.OBJECT,
-        "A selector of an override policy asks for something that no cluster can be asked.",
+        "A selector of a policy asks for something that no cluster can be asked.",
     ),
     UNKNOWN_CLUSTER := Code(
         "UnknownCluster",
