@@ -85,6 +85,11 @@ def ref_name_fault(name: str) -> str | None:
     return next((fault for fault in map(_ref_segment_fault, name.split("/")) if fault), None)
 
 
+def segment_fault(name: str) -> str | None:
+    """Why `name` cannot be a segment of a path and of a ref that we make of names (design 10.2), or None."""
+    return dns_subdomain_fault(name) or _ref_segment_fault(name)
+
+
 def _ref_segment_fault(segment: str) -> str | None:
     if not segment or segment.startswith(".") or segment.endswith("."):
         return f'"{segment}" must not be empty, nor start or end with "." in the name of a ref'

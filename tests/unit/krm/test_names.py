@@ -17,6 +17,7 @@ from reconciler.krm.names import (
     label_value_fault,
     package_path_fault,
     ref_name_fault,
+    segment_fault,
     tree_path_fault,
     workspace_fault,
 )
@@ -80,6 +81,9 @@ def test_sound_names(question, name) -> None:
         pytest.param(ref_name_fault, "a/.b", "start or end", id="ref-segment-with-a-dot-first"),
         pytest.param(ref_name_fault, "a b", "Git refuses", id="ref-with-blank"),
         pytest.param(ref_name_fault, "a" * 246, "at most 245", id="ref-segment-too-long"),
+        pytest.param(segment_fault, "A/b", "lower-case", id="segment-with-a-slash"),
+        pytest.param(segment_fault, "x.lock", ".lock", id="segment-like-a-lock-file"),
+        pytest.param(segment_fault, "a" * 246, "at most 245", id="segment-too-long-for-a-ref"),
     ],
 )
 def test_faults(question, name: str, why: str) -> None:
