@@ -28,8 +28,8 @@ from reconciler.planning.standing import Heads, removal_names
 from reconciler.planning.state import DestinationState
 from reconciler.planning.tags import missing_tags, tag_start
 from reconciler.reporting.hydrator_metadata import metadata_file
+from reconciler.rules.guards import ACK_DELETIONS
 from reconciler.rules.variant import RoomResult, Upstream, Variant
-from reconciler.rules.variants.guards import ACK_DELETIONS
 from reconciler.snapshot.catalog import DEFAULT_NAMESPACE, PORCH_GROUP, Catalog
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId

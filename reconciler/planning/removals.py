@@ -16,8 +16,8 @@ from reconciler.planning.ground import Ground
 from reconciler.planning.outcome import Held, Leaving
 from reconciler.planning.state import DestinationState, DraftBranch, PackageRecord, Removal, Seen
 from reconciler.rules.codes import DELETION_HELD
+from reconciler.rules.guards import ACK_DELETIONS, deletion_hash
 from reconciler.rules.variant import Place
-from reconciler.rules.variants.guards import ACK_DELETIONS, deletion_hash
 from reconciler.rules.variants.naming import TargetKey
 from reconciler.snapshot.objects import CommitId, TreeId
 

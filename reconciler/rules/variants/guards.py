@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from reconciler.rules.guards import ACK_DELETIONS, deletion_hash, existing_before, held_message, is_too_much
 from reconciler.rules.variants.naming import TargetKey
 from reconciler.rules.variants.sets import Expansion, SetFailure
 
 ALLOW_EMPTY = "reconciler.dev/allow-empty"
-ACK_DELETIONS = "reconciler.dev/ack-deletions"
 
 
 @dataclass(frozen=True)
@@ -43,12 +42,11 @@ def guard_deletions(
     token = deletion_hash(doomed)
     if annotations.get(ACK_DELETIONS) == token:
         return Deletions(now=doomed)
-    total = min([len(before), *(count for key, count in (held or {}).items() if key in doomed)])
+    total = existing_before(doomed, len(before), held or {})
     if not expansion.variants:
         return _empty(doomed, annotations, token, total)
-    allowed = max(1, total * max_percent // 100)
-    if len(doomed) > allowed or len(doomed) >= total:
-        why = SetFailure("DeletionHeld", _held_message(doomed, total, token))
+    if is_too_much(len(doomed), total, max_percent):
+        why = SetFailure("DeletionHeld", held_message(doomed, total, "package variants", "the set"))
         return Deletions(held=doomed, why=why, existing=total)
     return Deletions(now=doomed)
 
@@ -60,12 +58,6 @@ def name_conflict(expansion: Expansion, foreign_names: Collection[str]) -> SetFa
         return None
     quoted = ", ".join(f'"{name}"' for name in taken)
     return SetFailure("NameConflict", f"package variants with these names exist and are not owned by the set: {quoted}")
-
-
-def deletion_hash(keys: Iterable[TargetKey]) -> str:
-    """Return the hash by which a person acknowledges exactly these deletions."""
-    listed = "".join(f"{key.repo}\0{key.package}\n" for key in sorted(keys))
-    return hashlib.sha256(listed.encode()).hexdigest()[:16]
 
 
 def _doomed(expansion: Expansion, before: set[TargetKey]) -> tuple[TargetKey, ...]:
@@ -83,10 +75,3 @@ def _empty(doomed: tuple[TargetKey, ...], annotations: Mapping[str, str], token:
         f'with {ALLOW_EMPTY}: "true" or {ACK_DELETIONS}: "{token}"'
     )
     return Deletions(held=doomed, why=SetFailure("NoTargets", message), existing=total)
-
-
-def _held_message(doomed: tuple[TargetKey, ...], existing: int, token: str) -> str:
-    return (
-        f"{len(doomed)} of {existing} package variants would be deleted ({', '.join(map(str, doomed[:5]))}"
-        f'{", ..." if len(doomed) > 5 else ""}); to confirm, annotate the set with {ACK_DELETIONS}: "{token}"'
-    )

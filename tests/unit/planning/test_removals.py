@@ -15,8 +15,8 @@ from reconciler.planning.ground import Ground
 from reconciler.planning.removals import find_departures, kept_heads, lay_out_removals, without_recalled
 from reconciler.planning.standing import Heads
 from reconciler.planning.state import DraftBranch, PackageRecord, Removal
+from reconciler.rules.guards import deletion_hash
 from reconciler.rules.variant import Guard, Place
-from reconciler.rules.variants.guards import deletion_hash
 from reconciler.rules.variants.naming import TargetKey
 from tests.unit.planning.values import GROUP, Tables, commit, destination, offer, owner, record, state, tree, variant
 

@@ -7,8 +7,8 @@ import pytest
 from reconciler.expressions import Limits
 from reconciler.krm.findings import Severity
 from reconciler.krm.identity import ObjectKey
+from reconciler.rules.guards import deletion_hash
 from reconciler.rules.variant import ConfigStatus, RoomResult
-from reconciler.rules.variants.guards import deletion_hash
 from reconciler.rules.variants.naming import TargetKey
 from tests.unit.rules.variants.room_world import V1, World, room, variant, variant_set
 

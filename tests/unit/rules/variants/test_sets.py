@@ -11,7 +11,8 @@ import pytest
 
 from reconciler.expressions import Limits
 from reconciler.krm.identity import ObjectKey
-from reconciler.rules.variants.guards import Deletions, deletion_hash, guard_deletions, name_conflict
+from reconciler.rules.guards import deletion_hash
+from reconciler.rules.variants.guards import Deletions, guard_deletions, name_conflict
 from reconciler.rules.variants.model import Upstream
 from reconciler.rules.variants.naming import TargetKey
 from reconciler.rules.variants.read_set import read_package_variant_set

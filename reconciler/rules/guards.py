@@ -1,0 +1,42 @@
+"""What all guards share: too much that would go at once is held until somebody says so (design 10.15)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
+
+ACK_DELETIONS = "reconciler.dev/ack-deletions"
+_LISTED = 5
+
+Unit = tuple[str, str]
+"""A package that may go: its Repository or cluster, and its path."""
+AnyUnit = TypeVar("AnyUnit", bound=Unit)
+
+
+def deletion_hash(units: Iterable[Unit]) -> str:
+    """Return the hash by which a person acknowledges exactly these deletions."""
+    listed = "".join(f"{place}\0{package}\n" for place, package in sorted(units))
+    return hashlib.sha256(listed.encode()).hexdigest()[:16]
+
+
+def existing_before(doomed: Sequence[AnyUnit], existing: int, held: Mapping[AnyUnit, int]) -> int:
+    """Return how many units count as existing: those that there were when the first of the doomed was held.
+
+    What has been made since is no reason to let it go.
+    """
+    return min([existing, *(held[unit] for unit in doomed if unit in held)])
+
+
+def is_too_much(doomed: int, existing: int, max_percent: int) -> bool:
+    """Tell whether so many may not go at once: all that there are, or more than a share of them; one always may."""
+    return doomed >= existing or doomed > max(1, existing * max_percent // 100)
+
+
+def held_message(doomed: Sequence[Unit], existing: int, what: str, whom: str) -> str:
+    """Return what is said of units that are held, and how to confirm that they go."""
+    listed = ", ".join("/".join(unit) for unit in doomed[:_LISTED])
+    return (
+        f"{len(doomed)} of {existing} {what} would be deleted ({listed}{', ...' if len(doomed) > _LISTED else ''});"
+        f' to confirm, annotate {whom} with {ACK_DELETIONS}: "{deletion_hash(doomed)}"'
+    )
