@@ -28,6 +28,8 @@ _OWN_LIMITS = YamlLimits(file_bytes=64 * 1024 * 1024, aliases=10_000, expanded_n
 # blanks at most before it: no other comment stands above an entry
 _HAS_COMMENT_LINE = re.compile("(?:\\A|[\n\r\x85\u2028\u2029])[ \t]*#")
 _ENDS = ("\n", "\r", "\x85", "\u2028", "\u2029")
+# directives with what stands between them, and the separator that ends them or stands beside the content
+_OPENING = re.compile(r"((?:%[^\n]*\n|[ \t]*(?:#[^\n]*)?\r?\n)*)---(?=[ \t\r\n])[ \t]*(?:\r?\n)?")
 
 
 @dataclass(frozen=True)
@@ -204,6 +206,18 @@ class Document:
         """Return the document with an end to its last line, so that something can follow."""
         return self if self.text.endswith(_ENDS) else self._closed(newline)
 
+    def alone(self) -> Document:
+        """Return the document as the whole of a file: without a separator, and with one line end at its end.
+
+        What the text needs to mean the same stays: blank lines that are content, directives that tags need.
+        """
+        bare = self._with_text(_without_opening(self.text)) or self
+        ended = bare._with_text(_ended_once(bare.text)) or bare.ended("\n")
+        return ended.at_line(1)
+
+    def _with_text(self, text: str) -> Document | None:
+        return self if text == self.text else self._checked(text, self.data)
+
     def _closed(self, newline: str = "\n") -> Document:
         document = _own(self.text + newline)
         return replace(document, line=self.line).with_data(self.data)
@@ -233,6 +247,20 @@ def _without_aliases(node: Node) -> Any:
         own = ((key, value) for key, value in node.entries() if not isinstance(value, AliasNode))
         return {name: _without_aliases(value) for key, value in own if (name := key_name(key)) is not None}
     return list(map(_without_aliases, node.children)) if isinstance(node, SeqNode) else node.data
+
+
+def _without_opening(text: str) -> str:
+    opening = _OPENING.match(text) if text[:1] in "%-# \t\r\n" else None
+    if opening is None:
+        return text
+    comments = (line for line in opening[1].splitlines(keepends=True) if not line.startswith("%"))
+    return "".join(comments) + text[opening.end() :]
+
+
+def _ended_once(text: str) -> str:
+    content = text.rstrip(" \t\r\n")
+    first, newline, _ = text[len(content) :].partition("\n")
+    return content + first + (newline or ("\r\n" if "\r\n" in content else "\n"))
 
 
 def _halves(mapping: Mapping[Path, Any]) -> tuple[dict[Path, Any], dict[Path, Any]]:

@@ -131,3 +131,37 @@ def test_a_key_too_long_for_one_line() -> None:
     data = {"k" * 3_000: {"a": [1]}, "l" * 3_000: [1], "m" * 3_000: 1, "n" * 3_000: "x\ny\n"}
 
     assert same(document(emit(data)).data, data)
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "alone"),
+    [
+        pytest.param("# licence\na: 1 # one\n", 0, "# licence\na: 1 # one\n", id="the-whole-file"),
+        pytest.param("a: 1", 0, "a: 1\n", id="an-end-that-was-missing"),
+        pytest.param("a: 1\n---\n# second\nb: 'x'\n---\nc: 3\n", 1, "# second\nb: 'x'\n", id="out-of-the-middle"),
+        pytest.param("a: 1\n\n  \n---\nb: 2\n", 0, "a: 1\n", id="without-blank-lines-at-its-end"),
+        pytest.param("a: 1  \n\n", 0, "a: 1  \n", id="with-blanks-of-its-last-line"),
+        pytest.param("a: |+\n  x\n\n---\nb: 2\n", 0, "a: |+\n  x\n\n", id="but-with-those-that-are-content"),
+        pytest.param("a: |\n  x", 0, "a: |-\n  x\n", id="a-text-without-an-end-gets-none"),
+        pytest.param("a: 1\r\nb: 2\r\n\r\n", 0, "a: 1\r\nb: 2\r\n", id="its-own-line-ends"),
+        pytest.param("a: 1\r\nb: 2", 0, "a: 1\r\nb: 2\r\n", id="its-own-line-ends-at-the-end"),
+        pytest.param("x: 1\n--- {a: 1,\n  b: 2}\n", 1, "{a: 1,\n  b: 2}\n", id="beside-its-separator"),
+        pytest.param("%YAML 1.2\n# c\n---\na: 1\n", 0, "# c\na: 1\n", id="without-directives"),
+        pytest.param("--- &x\na: 1\n", 0, "&x\na: 1\n", id="an-anchor-beside-its-separator"),
+        pytest.param("a: &x {b: 1}\nc: *x\n---\nd: 1\n", 0, "a: &x {b: 1}\nc: *x\n", id="aliases"),
+    ],
+)
+def test_a_document_alone(text: str, number: int, alone: str) -> None:
+    one = parse(text).documents[number]
+
+    taken = one.alone()
+
+    assert taken.text == alone
+    assert same(parse(alone).documents[0].data, one.data)
+    assert taken.alone() == taken
+
+
+def test_a_document_that_needs_its_directives_keeps_them() -> None:
+    text = "%TAG !k! tag:yaml.org,2002:\n---\na: !k!str 1\n"
+
+    assert document(text).alone().text == text
