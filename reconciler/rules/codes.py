@@ -35,6 +35,12 @@ CODES = (
         Scope.DESTINATION,
         "A field of a Repository has a value that it must not have.",
     ),
+    SECRET_IN_BRANCH := Code(
+        "SecretInBranch",
+        Severity.WARNING,
+        Scope.PACKAGE,
+        "A Secret with its values is on its way to a branch; an error where the settings say so.",
+    ),
     SELECTOR_INVALID := Code(
         "SelectorInvalid",
         Severity.ERROR,
