@@ -31,6 +31,7 @@ from reconciler.rules.overrides.edits import value_at
 from reconciler.rules.overrides.effect import Effect, Note
 from reconciler.rules.overrides.envs import apply_envs
 from reconciler.rules.overrides.image import apply_image
+from reconciler.rules.overrides.in_force import InForce, Texts, rules_in_force
 from reconciler.rules.overrides.jsonpatch import FINALIZERS, apply_patch_item, tidy_finalizers
 from reconciler.rules.overrides.metadata import apply_map
 from reconciler.rules.overrides.model import (
@@ -47,7 +48,8 @@ from reconciler.rules.overrides.model import (
 )
 from reconciler.rules.overrides.pod_spec import POD_SPEC_PATHS, Template
 from reconciler.rules.overrides.provenance import Step, steps_data, steps_inside, steps_of
-from reconciler.rules.overrides.read_policy import Policies, rule_for
+from reconciler.rules.overrides.read_policy import Policies
+from reconciler.rules.overrides.read_rules import rule_for
 from reconciler.rules.overrides.text_fields import apply_field
 
 ANNOTATIONS_BYTES = 262_144
@@ -64,10 +66,16 @@ class Options:
 
 @dataclass(frozen=True)
 class Matched:
-    """An attached policy, and the numbers of its rules that were for the cluster."""
+    """An attached policy, and those of its rules in force that were for the cluster."""
 
     policy: Policy
-    rules: tuple[int, ...]
+    in_force: tuple[InForce, ...]
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def rules(self) -> tuple[int, ...]:
+        """The numbers of the rules."""
+        return tuple(one.number for one in self.in_force)
 
 
 @dataclass(frozen=True)
@@ -95,12 +103,19 @@ class Overridden:
 
 
 def override_resource(
-    resource: PackageResource, policies: Policies, cluster: Cluster, options: Options | None = None
+    resource: PackageResource,
+    policies: Policies,
+    cluster: Cluster,
+    options: Options | None = None,
+    texts: Texts | None = None,
 ) -> Overridden:
-    """Return a resource as a cluster is to have it: without our marks, and with its policies applied."""
+    """Return a resource as a cluster is to have it: without our marks, and with its policies applied.
+
+    A rule with a rollout is applied by its text in `texts`, and by today's where it has none in there.
+    """
     options = options or Options()
     attached = attach(resource, policies, options.on_missing)
-    matched = tuple(_matched(policy, cluster) for policy in attached.policies)
+    matched = tuple(_matched(policy, cluster, texts or {}) for policy in attached.policies)
     template = Template(resource.group, resource.kind, options.pod_spec_paths)
     run = _Run(resource, stripped(resource.data), [finding_of(resource, note) for note in attached.notes])
     if not attached.failed:
@@ -110,8 +125,9 @@ def override_resource(
     return Overridden(resource, document, tuple(run.findings), tuple(run.steps), attached.asked, matched)
 
 
-def _matched(policy: Policy, cluster: Cluster) -> Matched:
-    return Matched(policy, tuple(n for n, rule in enumerate(policy.rules) if is_target(rule.targets, cluster)))
+def _matched(policy: Policy, cluster: Cluster, texts: Texts) -> Matched:
+    rules, notes = rules_in_force(policy, texts)
+    return Matched(policy, tuple(one for one in rules if is_target(one.rule.targets, cluster)), notes)
 
 
 @dataclass(frozen=True)
@@ -119,14 +135,15 @@ class _Task:
     """One item of one rule, and where it stands."""
 
     policy: Policy
-    rule: int
+    rule: InForce
     overrider: Overrider
     number: int
     item: Item
 
     @cached_property
     def where(self) -> str:
-        return f"spec.overrideRules[{self.rule}].overriders.{self.overrider}[{self.number}]"
+        path = f"spec.overrideRules[{self.rule.number}].overriders.{self.overrider}[{self.number}]"
+        return f"{path}{_age(self.rule)}"
 
     def apply(self, data: Any, template: Template) -> Effect:
         """Return what the item makes of the data."""
@@ -146,10 +163,14 @@ class _Task:
         raise AssertionError(f"{self.overrider} has no items of {type(self.item)}")
 
 
-def _tasks_of_rule(policy: Policy, number: int, rule: Rule) -> Iterator[_Task]:
+def _tasks_of_rule(policy: Policy, one: InForce, rule: Rule) -> Iterator[_Task]:
     for overrider, items in rule.overriders:
         for index, item in enumerate(items):
-            yield _Task(policy, number, overrider, index, item)
+            yield _Task(policy, one, overrider, index, item)
+
+
+def _age(rule: InForce) -> str:
+    return " (earlier text)" if rule.is_earlier else ""
 
 
 class _Run:
@@ -165,6 +186,7 @@ class _Run:
 
     def apply(self, matched: tuple[Matched, ...], template: Template, cluster: Cluster) -> None:
         """Apply every item in order, until one fails."""
+        self.findings += (finding_of(self.resource, note) for one in matched for note in one.notes)
         tasks = self._tasks(matched, cluster)
         if errors(self.findings):
             return
@@ -181,12 +203,12 @@ class _Run:
 
     def _tasks(self, matched: tuple[Matched, ...], cluster: Cluster) -> list[_Task]:
         tasks: list[_Task] = []
-        for policy, number in ((one.policy, number) for one in matched for number in one.rules):
-            rule = rule_for(policy.rules[number], number, cluster)
+        for policy, one in ((each.policy, one) for each in matched for one in each.in_force):
+            rule = rule_for(one.rule, one.number, cluster)
             if isinstance(rule, Rule):
-                tasks += _tasks_of_rule(policy, number, rule)
+                tasks += _tasks_of_rule(policy, one, rule)
             else:
-                self.findings += (finding_of(self.resource, note, policy.label) for note in rule)
+                self.findings += (finding_of(self.resource, note, f"{policy.label}{_age(one)}") for note in rule)
         return tasks
 
     def write(self) -> None:

@@ -177,6 +177,12 @@ CODES = (
         Scope.OBJECT,
         "A rule of an override policy applies to none of the clusters that there are.",
     ),
+    RULE_TEXT_UNREADABLE := Code(
+        "RuleTextUnreadable",
+        Severity.WARNING,
+        Scope.PACKAGE,
+        "An earlier text of a rule, which a closed wave keeps, cannot be read any more; the rule does nothing there.",
+    ),
     TAG_INVALID := Code("TagInvalid", Severity.ERROR, Scope.OBJECT, "A policy sets a tag that is none."),
     VARIABLE_UNRESOLVED := Code(
         "ClusterVariableUnresolved",
@@ -186,5 +192,11 @@ CODES = (
     ),
     VALUE_REQUIRED := Code(
         "ValueRequired", Severity.ERROR, Scope.OBJECT, "An operator of an override policy needs a value, and has none."
+    ),
+    WAVE_MATCHES_NO_CLUSTER := Code(
+        "WaveMatchesNoCluster",
+        Severity.WARNING,
+        Scope.OBJECT,
+        "No cluster is in a wave of a rollout: it matches none, or only those that earlier waves have.",
     ),
 )

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from reconciler.krm.conflicts import ABSENT
+from reconciler.krm.digest import digest
+from reconciler.krm.durations import duration_seconds
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.selectors import LabelSelector
 from reconciler.rules.clusters.model import Targets
@@ -95,15 +97,45 @@ Item = ImageItem | ListItem | EnvItem | MapItem | FieldItem | PatchItem
 
 
 @dataclass(frozen=True)
+class Rollout:
+    """The waves in which clusters get the text of a rule, and how long it must have stood in one before the next.
+
+    A cluster is in the first wave that lets it through; those that none does are in one more, after all others.
+    """
+
+    waves: tuple[Targets, ...]
+    soak: str = ""
+
+    @property
+    def soak_seconds(self) -> int:
+        """The soak time; 0 where none is written."""
+        return duration_seconds(self.soak) or 0
+
+
+@dataclass(frozen=True)
 class Rule:
     """One of overrideRules; `overriders` are in the order of OVERRIDERS, each with its items as written.
 
-    `template` are the overriders as data, if they have variables: then every cluster has items of its own.
+    `template` are the overriders as data, if they have variables: then every cluster has items of its own. `text` is
+    all that it says of clusters and overriders, so that it can be kept, and read again later.
     """
 
     targets: Targets = field(default_factory=Targets)
     overriders: tuple[tuple[Overrider, tuple[Item, ...]], ...] = ()
     template: Any = None
+    name: str = ""
+    rollout: Rollout | None = None
+    text: str = ""
+
+    @property
+    def digest(self) -> str:
+        """A short name for the text."""
+        return text_digest(self.text)
+
+
+def text_digest(text: str) -> str:
+    """Return the short name of the text of a rule."""
+    return digest(text)
 
 
 @dataclass(frozen=True)
@@ -123,6 +155,11 @@ class ResourceSelector:
     def is_unreadable(self) -> bool:
         """Whether nobody knows what is meant."""
         return not self.kind
+
+    def as_data(self) -> list[Any]:
+        """Return all that it says, so that selectors that choose the same way are equal."""
+        labels = None if self.labels is None else self.labels.as_data()
+        return [self.group, self.kind, self.namespace, self.name, labels]
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from posixpath import basename
 from typing import Any
 
@@ -24,6 +24,7 @@ from reconciler.rules.overrides.codes import (
     POLICY_NAME_EMPTY,
     POLICY_NOT_FOUND,
 )
+from reconciler.rules.overrides.in_force import Texts, texts_in_force
 from reconciler.rules.overrides.model import GROUP
 from reconciler.rules.overrides.read_policy import Policies
 from reconciler.snapshot.files import FileTree
@@ -36,14 +37,17 @@ _NOT_APPLIED = {IDENTITY_CHANGED.name}
 class OverriddenPackage:
     """A package as a cluster is to have it; with an error finding its files are as they were, and must not be used.
 
-    `resources` are the documents that name policies, in the order of their files; `asked` all the policies that they
-    name, whether these exist or not: the outcome depends on them, and on the cluster, and on nothing else.
+    `resources` are the documents that have policies, in the order of their files; `asked` all the policies that they
+    name, whether these exist or not, or that choose them: the outcome depends on them, on the cluster, on `rules`, on
+    which policies choose, and on nothing else. `rules` are all rules of these policies, whatever clusters they are for,
+    each with the text by which it was applied; None where it is not there yet.
     """
 
     files: FileTree
     resources: tuple[Overridden, ...] = ()
     findings: tuple[Finding, ...] = ()
     asked: tuple[ObjectKey, ...] = ()
+    rules: Texts = field(default_factory=dict)
 
     @property
     def reason(self) -> str:
@@ -61,21 +65,31 @@ class OverriddenPackage:
 
 
 def override_package(
-    files: FileTree, policies: Policies, cluster: Cluster, options: Options | None = None
+    files: FileTree,
+    policies: Policies,
+    cluster: Cluster,
+    options: Options | None = None,
+    texts: Texts | None = None,
 ) -> OverriddenPackage:
     """Return a package with the policies of its resources applied, and without the labels that name them.
 
     KRM documents are meant, but not a Kptfile, local config, policies, Lists, and files that are ignored or cannot be
-    read (design 10.16).
+    read (design 10.16). A rule with a rollout is applied by its text in `texts`, where that has one (design 10.23).
     """
-    resources = Package(files).resources
-    overridden = tuple(override_resource(one, policies, cluster, options) for one in resources if is_considered(one))
+    resources, texts = Package(files).resources, texts or {}
+    considered = (one for one in resources if is_considered(one))
+    overridden = tuple(override_resource(one, policies, cluster, options, texts) for one in considered)
     told = [finding_of(one, note) for one in resources if is_list(one) for note in list_notes(one.data)]
     findings = tuple(finding for one in overridden for finding in one.findings) + tuple(told)
     named = tuple(one for one in overridden if one.asked)
     asked = tuple(sorted({key for one in named for key in one.asked}))
     changed = files if errors(findings) else _written(files, overridden)
-    return OverriddenPackage(changed, named, findings, asked)
+    return OverriddenPackage(changed, named, findings, asked, _rules(asked, policies, texts))
+
+
+def kinds_of(files: FileTree) -> tuple[str, ...]:
+    """Return the kinds of the documents that policies can be attached to, as `group/Kind`, sorted."""
+    return tuple(sorted({f"{one.group}/{one.kind}" for one in Package(files).resources if is_considered(one)}))
 
 
 def is_considered(resource: PackageResource) -> bool:
@@ -94,6 +108,12 @@ def is_list(resource: PackageResource) -> bool:
     """Tell whether a document is a List of others."""
     data = resource.data
     return resource.kind.endswith("List") and isinstance(data, Mapping) and isinstance(data.get("items"), list)
+
+
+def _rules(asked: Iterable[ObjectKey], policies: Policies, texts: Texts) -> Texts:
+    # also those of a package that fails: a rollout must not pass it by
+    sound = (policies.sound[key] for key in asked if key in policies.sound)
+    return {name: text for policy in sound for name, text in texts_in_force(policy, texts).items()}
 
 
 def _written(files: FileTree, overridden: tuple[Overridden, ...]) -> FileTree:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from reconciler.krm.digest import digest
-from reconciler.krm.findings import Finding, Where
+from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
-from reconciler.krm.yaml import Path
-from reconciler.rules.clusters.model import Cluster
-from reconciler.rules.clusters.read_targets import read_targets
 from reconciler.rules.codes import NAMESPACE_MISSING
-from reconciler.rules.fields import Faults, Fields, dotted, shown
-from reconciler.rules.overrides.codes import POLICY_INVALID, VARIABLE_UNRESOLVED
-from reconciler.rules.overrides.effect import Note
+from reconciler.rules.fields import Faults, Fields, shown
+from reconciler.rules.overrides.codes import POLICY_INVALID
 from reconciler.rules.overrides.model import (
     API_VERSION,
     CLUSTER_KIND,
@@ -22,16 +18,13 @@ from reconciler.rules.overrides.model import (
     NAMESPACED_KIND,
     Policy,
     ResourceSelector,
-    Rule,
 )
-from reconciler.rules.overrides.read_overriders import read_overriders
-from reconciler.rules.overrides.selection import read_selectors
-from reconciler.rules.overrides.variables import has_variables, resolved, sampled
+from reconciler.rules.overrides.read_rules import read_rules
+from reconciler.rules.overrides.selection import may_choose, read_selectors
 from reconciler.snapshot.catalog import Catalog, ConfigObject
 
 _OBJECT_FIELDS = ("apiVersion", "kind", "metadata", "spec", "status")
 _SPEC_FIELDS = ("resourceSelectors", "overrideRules")
-_RULE_FIELDS = ("targetClusters", "overriders")
 
 
 @dataclass(frozen=True)
@@ -39,8 +32,7 @@ class Policies:
     """Every policy of a catalog by identity: the sound ones, those that are not, and those that stand there twice.
 
     `is_whole`: what is not among them does not exist; else it may stand in a file that could not be read.
-    `selectors` are those of policies that choose their resources, invalid ones too; `selection` is a digest of these
-    policies, "" if there are none: what happens to a resource that names no policy depends on that alone.
+    `selectors` are those of policies that choose their resources, invalid ones too.
     """
 
     sound: Mapping[ObjectKey, Policy] = field(default_factory=dict)
@@ -49,7 +41,16 @@ class Policies:
     findings: tuple[Finding, ...] = ()
     is_whole: bool = True
     selectors: Mapping[ObjectKey, tuple[ResourceSelector, ...]] = field(default_factory=dict)
-    selection: str = ""
+
+    def choosing(self, kinds: Iterable[str]) -> str:
+        """Return a digest of the selectors that may choose a resource of these kinds (`group/Kind`), "" for none.
+
+        Equal digests: the same policies choose the same of them. What these policies say is not part of it.
+        """
+        wanted = frozenset(kinds)
+        may = {key: [one.as_data() for one in may_choose(some, wanted)] for key, some in self.selectors.items()}
+        found = [[str(key), said] for key, said in sorted(may.items()) if said]
+        return digest(found) if found else ""
 
 
 def policy_key(kind: str, namespace: str, name: str) -> ObjectKey:
@@ -63,7 +64,6 @@ def read_policies(catalog: Catalog) -> Policies:
     invalid: set[ObjectKey] = set()
     findings: list[Finding] = []
     selectors: dict[ObjectKey, tuple[ResourceSelector, ...]] = {}
-    digests: list[str] = []
     for kind in (CLUSTER_KIND, NAMESPACED_KIND):
         for one in catalog.of_kind(GROUP, kind):
             key = policy_key(kind, one.key.namespace, one.key.name)
@@ -75,12 +75,10 @@ def read_policies(catalog: Catalog) -> Policies:
                 invalid.add(key)
             if chosen := selectors_of(one):
                 selectors[key] = chosen
-                digests.append(f"{one.key} {one.digest}")
     # one that is wrong beside a sound one of the same name: nobody knows which is meant
     kept = {key: policy for key, policy in sound.items() if key not in invalid}
     twice = frozenset(key for key in catalog.duplicates if key.group == GROUP)
-    selection = digest(digests) if digests else ""
-    return Policies(kept, frozenset(invalid), twice, tuple(findings), catalog.is_whole, selectors, selection)
+    return Policies(kept, frozenset(invalid), twice, tuple(findings), catalog.is_whole, selectors)
 
 
 def read_policy(one: ConfigObject) -> tuple[Policy | None, tuple[Finding, ...]]:
@@ -109,38 +107,6 @@ def selectors_of(one: ConfigObject) -> tuple[ResourceSelector, ...]:
     spec = Fields(one.data.get("spec"), ("spec",), faults, None)
     found = read_selectors(spec, namespace)
     return (ResourceSelector(namespace=namespace),) if faults.findings and spec.has("resourceSelectors") else found
-
-
-def read_rules(spec: Fields) -> tuple[Rule, ...]:
-    """Return the rules of a spec; none is fine, and does nothing."""
-    return tuple(map(_read_rule, spec.mappings("overrideRules", _RULE_FIELDS)))
-
-
-def _read_rule(rule: Fields) -> Rule:
-    written = rule.data.get("overriders")
-    if not has_variables(written):
-        return Rule(read_targets(rule), read_overriders(rule))
-    sample, faults = sampled(written)
-    for fault in faults:
-        rule.faults.add((*rule.path, "overriders", *fault.path), fault.message)
-    filled = Fields({"overriders": sample}, rule.path, rule.faults, None)
-    return Rule(read_targets(rule), read_overriders(filled), written)
-
-
-def rule_for(rule: Rule, number: int, cluster: Cluster) -> Rule | tuple[Note, ...]:
-    """Return a rule as it is for a cluster, or what its variables make of it that no policy may say."""
-    if rule.template is None:
-        return rule
-    path: Path = ("spec", "overrideRules", number)
-    data, unknown = resolved(rule.template, cluster)
-    if unknown:
-        return tuple(
-            Note(VARIABLE_UNRESOLVED, f"{dotted((*path, 'overriders', *one.path))} {one.message}") for one in unknown
-        )
-    faults = Faults(lambda _: Where(), POLICY_INVALID)
-    overriders = read_overriders(Fields({"overriders": data}, path, faults, None))
-    wrong = (f"on {cluster.name}, {one.message}" for one in faults.findings)
-    return tuple(Note(VARIABLE_UNRESOLVED, message) for message in wrong) or replace(rule, overriders=overriders)
 
 
 def _namespace(one: ConfigObject) -> str:

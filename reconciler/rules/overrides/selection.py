@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from reconciler.krm.identity import split_api_version
@@ -36,6 +36,11 @@ def rank(selectors: tuple[ResourceSelector, ...], resource: Described, namespace
     """Return how closely a policy chooses a resource: 0 by its kind, 1 by labels, 2 by name; None if it does not."""
     ranks = [_rank(one) for one in selectors if _chooses(one, resource, namespace)]
     return max(ranks) if ranks else None
+
+
+def may_choose(selectors: tuple[ResourceSelector, ...], kinds: Collection[str]) -> tuple[ResourceSelector, ...]:
+    """Return the selectors that may choose something of these kinds (`group/Kind`), whatever it is called."""
+    return tuple(one for one in selectors if kinds and (one.is_unreadable or f"{one.group}/{one.kind}" in kinds))
 
 
 def _rank(one: ResourceSelector) -> int:

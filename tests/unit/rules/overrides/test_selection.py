@@ -126,16 +126,3 @@ def test_an_invalid_policy_withholds_what_it_may_be_meant_for(document: dict[str
 
     assert {*codes(policies.findings)} == {"PolicyInvalid"}
     assert error_codes(done) == (["PolicyInvalid"] if withheld else [])
-
-
-def test_what_a_resource_without_labels_depends_on_is_one_digest() -> None:
-    rules = rules_of({"labels": []})
-    digests = {
-        read(policy([])).selection,
-        read(choosing("one", deployments())).selection,
-        read(choosing("two", deployments())).selection,
-        read(choosing("one", deployments(), rules=rules)).selection,
-    }
-
-    assert read(policy(rules)).selection == ""
-    assert len(digests) == 4
