@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from hypothesis import given, settings
@@ -10,7 +11,9 @@ from hypothesis import strategies as st
 from reconciler.krm.yaml import emit
 from reconciler.rules.overrides.apply import override_resource
 from reconciler.rules.overrides.package import override_package
-from tests.unit.rules.overrides.override_world import HERE, POLICY, error_codes, policy, read, resource, tree
+from reconciler.rules.overrides.read_policy import policy_key
+from reconciler.rules.overrides.rollout import RuleId
+from tests.unit.rules.overrides.override_world import HERE, POLICY, attached, error_codes, policy, read, resource, tree
 
 WORDS = st.sampled_from(
     [
@@ -70,7 +73,11 @@ overriders = st.dictionaries(names, st.lists(item, max_size=2) | anything, max_s
 targets = st.dictionaries(
     st.sampled_from(["clusters", "excludeClusters", "clusterSelector", "clusterAffinity"]), anything, max_size=3
 )
-rule = st.fixed_dictionaries({"overriders": overriders | anything}, optional={"targetClusters": targets | anything})
+rollouts = st.fixed_dictionaries({}, optional={"waves": st.lists(targets, max_size=2) | anything, "soak": anything})
+rule = st.fixed_dictionaries(
+    {"overriders": overriders | anything},
+    optional={"targetClusters": targets | anything, "rollout": rollouts | anything, "name": anything},
+)
 selectors = st.lists(
     st.fixed_dictionaries({"apiVersion": WORDS, "kind": WORDS}, optional={"labelSelector": anything, "name": anything})
 )
@@ -153,3 +160,17 @@ def test_a_resource_is_answered_whatever_it_holds(some: dict[str, Any], spec: An
     assert override_package(tree({"a.yaml": text}), policies, HERE).files["a.yaml"].data.decode() == (
         text if done.failed else done.document.text
     )
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text() | (rule | anything).map(json.dumps))
+def test_a_rule_is_applied_by_any_text(text: str) -> None:
+    policies = read(policy([{"rollout": {"waves": [{}]}}]))
+    (key,) = policies.sound
+    subject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    files = tree({"a.yaml": emit(attached(subject))})
+
+    done = override_package(files, policies, HERE, texts={RuleId(key, "0"): text})
+
+    assert done.rules == {RuleId(policy_key("ClusterOverridePolicy", "", POLICY), "0"): text}
+    assert all(finding.message for finding in done.findings)

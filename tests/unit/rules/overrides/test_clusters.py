@@ -153,3 +153,26 @@ def test_what_is_odd_about_an_inventory_is_a_warning_at_the_rule() -> None:
         ("RuleMatchesNoCluster", "warning", "/spec/overrideRules/1/targetClusters"),
     ]
     assert '"gone"' in found[0].message
+
+
+def test_what_is_odd_about_the_waves_of_a_rule_is_a_warning_at_the_wave() -> None:
+    waves = [
+        {"clusters": ["gone"]},
+        {"clusterSelector": {"region": "north"}},
+        {"clusters": ["north-1"], "excludeClusters": ["gone"]},
+    ]
+    south = Cluster("south-1", {})
+
+    found = inventory_findings(read(policy([{"rollout": {"waves": waves}}])).sound.values(), [NORTH, south])
+
+    start = "/spec/overrideRules/0/rollout/waves"
+    assert [(one.code, one.severity, one.where.pointer) for one in found] == [
+        ("UnknownCluster", "warning", f"{start}/0"),
+        ("WaveMatchesNoCluster", "warning", f"{start}/0"),
+        ("UnknownCluster", "warning", f"{start}/2"),
+        ("WaveMatchesNoCluster", "warning", f"{start}/2"),
+    ]
+    assert found[3].message == (
+        "spec.overrideRules[0].rollout.waves[2] must match a cluster that no earlier wave has, and is passed over"
+    )
+    assert found[0].where.line == 1

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from reconciler.rules.overrides.apply import override_resource
 from reconciler.rules.overrides.attach import attach
+from reconciler.rules.overrides.package import kinds_of, override_package
 from tests.unit.rules.overrides.override_world import (
     CLUSTER_LABEL,
     HERE,
@@ -19,6 +21,7 @@ from tests.unit.rules.overrides.override_world import (
     read,
     resource,
     rules_of,
+    tree,
 )
 
 DATA = {
@@ -126,3 +129,104 @@ def test_an_invalid_policy_withholds_what_it_may_be_meant_for(document: dict[str
 
     assert {*codes(policies.findings)} == {"PolicyInvalid"}
     assert error_codes(done) == (["PolicyInvalid"] if withheld else [])
+
+
+KINDS = ("/Service", "apps/Deployment")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        pytest.param([], [policy([])], True, id="without-selectors"),
+        pytest.param([], [choosing("one", deployments())], False, id="a-new-one"),
+        pytest.param([], [choosing("one", deployments(kind="StatefulSet"))], True, id="a-new-one-for-other-kinds"),
+        pytest.param([], [choosing("one", deployments(apiVersion="extensions/v1"))], True, id="of-another-group"),
+        pytest.param([], [choosing("one", {"kind": "StatefulSet"})], False, id="nobody-knows-what-it-chooses"),
+        pytest.param(
+            [choosing("one", deployments())],
+            [choosing("one", deployments(), rules=rules_of({"labels": []}))],
+            True,
+            id="other-rules",
+        ),
+        pytest.param(
+            [choosing("one", deployments())], [choosing("one", deployments(), rules=[{"x": 1}])], True, id="bad-rules"
+        ),
+        pytest.param([choosing("one", deployments())], [choosing("two", deployments())], False, id="another-name"),
+        pytest.param(
+            [choosing("one", deployments())], [choosing("one", deployments(name="web"))], False, id="more-closely"
+        ),
+        pytest.param(
+            [choosing("one", deployments())],
+            [choosing("one", deployments(labelSelector={}))],
+            False,
+            id="more-closely-by-any-labels",
+        ),
+        pytest.param(
+            [choosing("one", deployments())],
+            [choosing("one", deployments(), namespace="shop")],
+            False,
+            id="in-a-namespace",
+        ),
+        pytest.param(
+            [choosing("one", deployments())],
+            [choosing("one", deployments(apiVersion="apps/v1beta1"), deployments(kind="StatefulSet"))],
+            True,
+            id="the-same-of-these-kinds",
+        ),
+        pytest.param(
+            [choosing("one", deployments()), choosing("two", deployments())],
+            [choosing("two", deployments()), choosing("one", deployments())],
+            True,
+            id="the-order-of-files",
+        ),
+    ],
+)
+def test_what_is_chosen_of_some_kinds_is_one_digest(one: list[Any], other: list[Any], equal: bool) -> None:
+    assert (read(*one).choosing(KINDS) == read(*other).choosing(KINDS)) is equal
+
+
+@pytest.mark.parametrize(
+    ("selectors", "kinds"),
+    [
+        pytest.param([], KINDS, id="no-selectors"),
+        pytest.param([deployments()], ("/Service",), id="other-kinds"),
+        pytest.param([{"kind": "Service"}], (), id="a-package-of-nothing"),
+    ],
+)
+def test_where_nothing_is_chosen_the_digest_is_empty(selectors: list[Any], kinds: tuple[str, ...]) -> None:
+    assert read(choosing("one", *selectors)).choosing(kinds) == ""
+
+
+PACKAGE = {
+    "web.yaml": emit(DATA),
+    "role.yaml": emit(ROLE),
+    "web.json": json.dumps({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "shop"}}),
+    "Kptfile": "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: web}\n",
+    "local.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
+    '  annotations: {config.kubernetes.io/local-config: "true"}\n',
+    "list.yaml": "apiVersion: v1\nkind: List\nitems: []\n",
+    "notes.txt": "apiVersion: v1\nkind: Pod\n",
+    "broken.yaml": "a: [",
+}
+
+
+def test_the_kinds_of_a_package_are_those_that_policies_can_be_attached_to() -> None:
+    assert kinds_of(tree(PACKAGE)) == ("/Service", "apps/Deployment", "rbac.authorization.k8s.io/ClusterRole")
+
+
+def test_a_package_tells_the_policies_that_choose_from_it() -> None:
+    documents = [
+        choosing("by-kind", deployments()),
+        choosing("of-the-namespace", deployments(), namespace="shop"),
+        choosing("of-another", deployments(), namespace="other"),
+        choosing("for-others", deployments(name="db")),
+        choosing("invalid", {"apiVersion": "v1", "kind": "Service"}, rules=[{"x": 1}]),
+    ]
+
+    done = override_package(tree(PACKAGE), read(*documents), HERE)
+
+    assert [str(key) for key in done.asked] == [
+        "ClusterOverridePolicy/_cluster/by-kind",
+        "ClusterOverridePolicy/_cluster/invalid",
+        "OverridePolicy/shop/of-the-namespace",
+    ]

@@ -1,0 +1,279 @@
+"""Waves open one after the other, and only on what is published and has soaked (design 10.23)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.krm.identity import ObjectKey
+from reconciler.rules.clusters.model import Cluster, Targets
+from reconciler.rules.overrides.model import GROUP, Rollout, Rule
+from reconciler.rules.overrides.rollout import (
+    Behind,
+    Gate,
+    Progress,
+    Published,
+    RuleId,
+    Unknown,
+    gate,
+    rollouts_of,
+    rule_id_of,
+    wave_of,
+)
+from tests.unit.rules.overrides.override_world import policy, read
+
+SHOP = "shop/checkout"
+CLUSTERS = {
+    name: Cluster(name, labels)
+    for name, labels in {
+        "canary": {"ring": "first"},
+        "eu-1": {"ring": "early"},
+        "eu-2": {"ring": "early"},
+        "us-1": {},
+        "vip": {"ring": "early"},
+    }.items()
+}
+ROLLOUT = Rollout(
+    (Targets(("canary",)), Targets(selector={"ring": "early"}, excluded=("vip",)), Targets(("us-1",))), "1m"
+)
+RULE = Rule(rollout=ROLLOUT)
+NOW = 1_000
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "wave"),
+    [
+        pytest.param("canary", {}, 0, id="by-name"),
+        pytest.param("canary", {"ring": "early"}, 0, id="the-first-that-matches"),
+        pytest.param("eu-1", {"ring": "early"}, 1, id="by-label"),
+        pytest.param("vip", {"ring": "early"}, 3, id="excluded"),
+        pytest.param("us-1", {}, 2, id="third"),
+        pytest.param("new", {}, 3, id="one-that-none-matches-is-after-all-others"),
+    ],
+)
+def test_the_wave_of_a_cluster(name: str, labels: dict[str, str], wave: int) -> None:
+    assert wave_of(ROLLOUT, Cluster(name, labels)) == wave
+
+
+def opened(told: Mapping[str, Iterable[Progress]], rule: Rule = RULE, now: int = NOW) -> Gate:
+    return gate(rule, CLUSTERS, lambda name: told.get(name, ()), now)
+
+
+def by(since: int, package: str = SHOP) -> list[Progress]:
+    return [Published(package, since)]
+
+
+SOAKED, FRESH = by(NOW - 60), by(NOW - 59)
+EARLY = {"eu-1": SOAKED, "eu-2": SOAKED}
+
+
+@pytest.mark.parametrize(
+    ("told", "expected", "due"),
+    [
+        pytest.param({"canary": [Behind(SHOP)]}, ["canary"], None, id="the-first-wave-is-always-open"),
+        pytest.param({"canary": [Unknown(SHOP)]}, ["canary"], None, id="not-rendered"),
+        pytest.param({"canary": FRESH}, ["canary"], NOW + 1, id="soaking"),
+        pytest.param({"canary": by(NOW + 500)}, ["canary"], NOW + 560, id="a-date-to-come"),
+        pytest.param({"canary": [*FRESH, Behind("a/b")]}, ["canary"], None, id="soaking-and-not-published"),
+        pytest.param({"canary": SOAKED, "eu-1": [Behind(SHOP)]}, ["canary", "eu-1", "eu-2"], None, id="soaked"),
+        pytest.param({"eu-1": [Behind(SHOP)]}, ["canary", "eu-1", "eu-2"], None, id="nothing-told-is-nothing-to-do"),
+        pytest.param(
+            {"canary": SOAKED, "eu-1": SOAKED, "eu-2": by(NOW - 10)}, ["canary", "eu-1", "eu-2"], NOW + 50,
+            id="the-last-one-counts",
+        ),
+        pytest.param(
+            {"canary": SOAKED + by(NOW - 20, "a/b")}, ["canary"], NOW + 40, id="the-last-package-counts"
+        ),
+        pytest.param(
+            {"canary": SOAKED, **EARLY, "us-1": [Behind(SHOP)]}, ["canary", "eu-1", "eu-2", "us-1"], None,
+            id="all-but-the-rest",
+        ),
+        pytest.param({"vip": [Behind(SHOP)]}, [*CLUSTERS], None, id="nobody-waits-for-the-last"),
+        pytest.param({"canary": FRESH, **EARLY}, ["canary"], NOW + 1, id="waves-open-in-order"),
+    ],
+)  # fmt: skip
+def test_which_clusters_are_open(told: Any, expected: list[str], due: int | None) -> None:
+    found = opened(told)
+
+    assert (sorted(found.open), found.due) == (sorted(expected), due)
+
+
+def test_without_a_soak_time_dates_do_not_matter() -> None:
+    rule = Rule(rollout=Rollout(ROLLOUT.waves[:1]))
+
+    found = opened({"canary": by(NOW + 500)}, rule)
+
+    assert (found.open, found.due, found.waits) == (frozenset(CLUSTERS), None, {})
+
+
+def test_clusters_that_todays_text_does_not_target_count_as_well() -> None:
+    rule = Rule(Targets(("us-1",)), rollout=ROLLOUT)
+
+    assert opened({"canary": [Behind(SHOP)]}, rule).open == {"canary"}
+
+
+def test_waves_without_clusters_are_passed_over() -> None:
+    rule = Rule(rollout=Rollout((Targets(("gone",)), Targets(("canary",)), Targets(("gone",)))))
+
+    found = opened({"canary": [Behind(SHOP)]}, rule)
+
+    assert found.open == {"canary"}
+    assert [*found.waits] == [3]
+
+
+def test_without_clusters_nothing_is_open_and_nothing_waits() -> None:
+    assert gate(RULE, {}, lambda _: (), NOW) == Gate(frozenset())
+
+
+def test_what_a_closed_wave_waits_for() -> None:
+    found = opened({"canary": [Unknown("b"), Behind("a"), Published("c", NOW)]})
+
+    assert found.waits == {
+        1: "waits for cluster canary: a is not published with this text; cluster canary: b is not rendered yet",
+        2: "waits for wave 1 to open",
+        3: "waits for wave 1 to open",
+    }
+
+
+def test_a_soaking_wave_says_until_when() -> None:
+    found = opened({"canary": SOAKED, "eu-1": by(NOW - 10), "eu-2": SOAKED})
+
+    assert found.waits[2] == (
+        "waits until 1970-01-01T00:17:30Z, for soak 1m: "
+        "cluster eu-1 has shop/checkout with this text since 1970-01-01T00:16:30Z"
+    )
+
+
+@pytest.mark.parametrize(("count", "end"), [(5, "p4 is not published with this text"), (6, "; and 1 more")])
+def test_at_most_five_are_named(count: int, end: str) -> None:
+    why = opened({"canary": [Behind(f"p{number}") for number in reversed(range(count))]}).waits[1]
+
+    assert why.count("cluster canary: p") == 5
+    assert why.endswith(end)
+
+
+# a policy may be called what Kubernetes would not take
+names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+
+
+@given(
+    st.sampled_from(["OverridePolicy", "ClusterOverridePolicy"]),
+    names | st.just(""),
+    names,
+    st.sampled_from(["0", "a-b"]),
+)
+def test_the_text_of_a_rules_identity_is_one_word_and_reads_back(
+    kind: str, namespace: str, name: str, rule: str
+) -> None:
+    one = RuleId(ObjectKey(GROUP, kind, namespace, name), rule)
+
+    assert str(one).split() == [str(one)]
+    assert rule_id_of(str(one)) == one
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "#a", "OverridePolicy/shop/one", "OverridePolicy/shop/one#", "OverridePolicy/one#a", "Policy/a/b#c",
+     "OverridePolicy/a/b/c#d", "OverridePolicy/a/#d"],
+)  # fmt: skip
+def test_a_text_that_is_no_rules_identity(text: str) -> None:
+    assert rule_id_of(text) is None
+
+
+def test_a_text_of_half_a_character_is_no_error() -> None:
+    assert rule_id_of("OverridePolicy/a/%FF#d") is not None
+
+
+def test_the_rules_that_have_a_rollout() -> None:
+    waves = {"rollout": {"waves": [{"clusters": ["canary"]}]}}
+    named, plain = {"name": "fresh", **waves}, {"name": "plain"}
+    policies = read(policy([plain, waves, named], name="b"), policy([waves], name="a"), policy([{"x": 1}], name="c"))
+
+    found = rollouts_of(policies)
+
+    start = "ClusterOverridePolicy/_cluster"
+    assert [str(one) for one in found] == [f"{start}/a#0", f"{start}/b#1", f"{start}/b#fresh"]
+    assert [one.name for one in found.values()] == ["", "", "fresh"]
+
+
+progresses = st.one_of(
+    st.builds(Unknown, st.just("a/b")),
+    st.builds(Behind, st.just("a/c")),
+    st.builds(Published, st.sampled_from(["a/d", "a/e"]), st.integers(0, 40)),
+)
+published = st.dictionaries(
+    st.sampled_from("abcd"), st.lists(st.builds(Published, st.just("a/d"), st.integers(0, 40)), max_size=2), min_size=3
+)
+fleets = st.dictionaries(st.sampled_from("abcdefgh"), st.lists(progresses, max_size=2), max_size=8)
+rollouts = st.builds(
+    Rollout,
+    st.lists(
+        st.builds(Targets, st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=3).map(tuple)), max_size=4
+    ).map(tuple),
+    st.sampled_from(["", "5s", "30s"]),
+)
+moments = st.integers(0, 80)
+Fleet = dict[str, list[Progress]]
+
+
+def passing(rollout: Rollout, told: Fleet, now: int) -> Gate:
+    return gate(Rule(rollout=rollout), {name: Cluster(name) for name in told}, told.__getitem__, now)
+
+
+@given(rollouts, fleets, moments)
+def test_what_is_open_is_the_beginning_of_the_waves(rollout: Rollout, told: Fleet, now: int) -> None:
+    found = passing(rollout, told, now)
+
+    waves = {name: wave_of(rollout, Cluster(name)) for name in told}
+    closed = {waves[name] for name in told if name not in found.open}
+    assert {*found.waits} == closed
+    assert all(waves[name] < min(closed, default=99) for name in found.open)
+    assert not told or found.open
+
+
+@given(rollouts, fleets, moments, st.data())
+def test_progress_never_closes_a_wave(rollout: Rollout, told: Fleet, now: int, data: st.DataObject) -> None:
+    later = {
+        name: [one if isinstance(one, Published) else data.draw(progresses) for one in some]
+        for name, some in told.items()
+    }
+
+    assert passing(rollout, told, now).open <= passing(rollout, later, data.draw(st.integers(now, 100))).open
+
+
+@given(rollouts, fleets | published, moments)
+def test_due_is_to_the_second_and_what_is_not_due_waits_for_people(rollout: Rollout, told: Fleet, now: int) -> None:
+    found = passing(rollout, told, now)
+
+    if found.due is None:
+        assert passing(rollout, told, now + 10_000) == found
+    else:
+        assert now < found.due
+        assert passing(rollout, told, found.due - 1) == found
+        assert passing(rollout, told, found.due).open > found.open
+
+
+@given(rollouts, fleets, moments)
+def test_only_what_is_needed_is_asked_and_that_once(rollout: Rollout, told: Fleet, now: int) -> None:
+    asked: list[str] = []
+
+    def progress(name: str) -> list[Progress]:
+        asked.append(name)
+        return told[name]
+
+    found = gate(Rule(rollout=rollout), {name: Cluster(name) for name in told}, progress, now)
+
+    assert len(asked) == len({*asked})
+    last = {name for name in told if wave_of(rollout, Cluster(name)) == max(wave_of(rollout, Cluster(n)) for n in told)}
+    assert {*asked} == (found.open if found.waits else {*told} - last)
+
+
+@given(rollouts, fleets, moments)
+def test_the_order_of_clusters_does_not_matter(rollout: Rollout, told: Fleet, now: int) -> None:
+    backwards = {name: some[::-1] for name, some in reversed(told.items())}
+
+    assert passing(rollout, backwards, now).open == passing(rollout, told, now).open
