@@ -8,6 +8,7 @@ from reconciler.packages import codes as packages
 from reconciler.planning import codes as planning
 from reconciler.rules import codes as rules
 from reconciler.rules.overrides import codes as overrides
+from reconciler.rules.placement import codes as placement
 from reconciler.rules.variants import codes as variants
 from reconciler.snapshot import codes as snapshot
 
@@ -109,6 +110,7 @@ ALL_CODES = tuple(
         rules.CODES,
         variants.CODES,
         overrides.CODES,
+        placement.CODES,
         planning.CODES,
         CODES,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
 
 from reconciler.krm.findings import Code, Finding, Where
@@ -40,7 +41,7 @@ class Fields:
             faults.add(path, f"must be a mapping, not {shown(value)}")
         for name in self.data:
             if known is not None and name not in known:
-                faults.add((*path, str(name)), f"is unknown; allowed are {', '.join(known)}")
+                faults.add((*path, str(name)), f"is unknown; allowed are {', '.join(known)}{_meant(str(name), known)}")
 
     def fault(self, name: str, message: str, code: Code | None = None) -> None:
         """Note a fault of a field."""
@@ -125,6 +126,11 @@ def dotted(path: Path) -> str:
     """Return a path as messages name it: `spec.overrideRules[2].overriders`."""
     steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return "".join(steps).removeprefix(".")
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    nearest = get_close_matches(name, known, 1)
+    return f"; did you mean {nearest[0]}?" if nearest else ""
 
 
 def shown(value: object) -> str:

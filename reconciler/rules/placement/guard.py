@@ -1,0 +1,50 @@
+"""The guard of placements: while a policy is there, it does not let too much go at once (design 10.15)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from reconciler.krm.identity import ObjectKey
+from reconciler.rules.clusters.inventory import Inventory
+from reconciler.rules.guards import deletion_hash, existing_before, held_message, is_too_much
+from reconciler.rules.placement.model import PropagationPolicy, Surroundings, owner_of, package_of
+from reconciler.rules.variant import Guard, Place
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """What the policies of a namespace let go; `held_by` are those that do not, and have not said so."""
+
+    guard: Guard
+    held_by: tuple[PropagationPolicy, ...] = ()
+
+
+def guard_packages(
+    namespace: str,
+    policies: Sequence[PropagationPolicy],
+    wanted: Collection[str],
+    existing: Sequence[str],
+    inventory: Inventory,
+    around: Surroundings,
+) -> Guarded:
+    """Return which of the existing packages of a namespace may go, of clusters that do not want them any more.
+
+    One of the policies has to acknowledge them; a policy of many namespaces may name several hashes, with commas.
+    """
+    package = package_of(namespace)
+    doomed = [(cluster, package) for cluster in existing if cluster not in wanted]
+    places = frozenset(Place(inventory.homes[cluster].namespace, cluster, package) for cluster, _ in doomed)
+    if not doomed or any(deletion_hash(doomed) in policy.acknowledged for policy in policies):
+        return Guarded(Guard(places))
+    before = around.held.get(owner_of(namespace).key, {})
+    held = {(cluster, package): count for cluster, count in before.items()}
+    total = existing_before(doomed, len(existing), held)
+    if not is_too_much(len(doomed), total, around.max_delete_percent):
+        return Guarded(Guard(places))
+    message = held_message(doomed, total, "packages", _named([policy.key for policy in policies]))
+    return Guarded(Guard(frozenset(), message, total), tuple(policies))
+
+
+def _named(keys: Sequence[ObjectKey]) -> str:
+    return " or ".join(map(str, keys))

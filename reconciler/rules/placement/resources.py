@@ -1,0 +1,141 @@
+"""The resources that go to clusters, of all objects of a config (design 10.2, 10.16)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from reconciler.krm.findings import Finding
+from reconciler.krm.identity import ObjectKey
+from reconciler.krm.names import segment_fault
+from reconciler.krm.yaml import YamlError
+from reconciler.rules.clusters.inventory import Inventory
+from reconciler.rules.codes import UNKNOWN_CLUSTER
+from reconciler.rules.placement.codes import (
+    PROPAGATION_POLICY_NOT_FOUND,
+    PROPAGATION_POLICY_UNUSABLE,
+    RESOURCE_PATH_NOT_USABLE,
+)
+from reconciler.rules.placement.files import LONGEST_NAME, file_of, full_name
+from reconciler.rules.placement.marks import (
+    CLUSTER_LABEL,
+    CLUSTERS_ANNOTATION,
+    EVERYWHERE,
+    NAMESPACED_LABEL,
+    Marks,
+    is_marked,
+    is_read_by_a_room,
+    namespace_of,
+    not_placed,
+    read_marks,
+)
+from reconciler.rules.placement.model import CLUSTER_KIND, NO_NAMESPACE, Resource, Resources
+from reconciler.rules.placement.read_propagation import Propagations
+from reconciler.snapshot.catalog import Catalog, ConfigObject
+from reconciler.snapshot.files import File
+
+_NAMED = 8
+
+
+def read_resources(
+    catalog: Catalog, inventory: Inventory, propagations: Propagations, chosen: Mapping[ObjectKey, frozenset[str]]
+) -> Resources:
+    """Return every object that says where it goes, as far as it can go anywhere.
+
+    `chosen` are the clusters of each sound policy.
+    """
+    found: list[Resource] = []
+    unwritable: set[ObjectKey] = set()
+    findings: list[Finding] = []
+    for one in filter(is_marked, catalog.objects.values()):
+        if refused := not_placed(one) or _path_fault(one):
+            findings.append(refused)
+        elif isinstance(file := _file(one), Finding):
+            findings.append(file)
+            unwritable.add(one.key)
+        else:
+            resource, told = _placed(Resource(one, namespace_of(one.key), file), inventory, propagations, chosen)
+            findings += told
+            found.append(resource)
+    twice = (key for key in catalog.duplicates if not is_read_by_a_room(key))
+    return _apart(found, frozenset((*unwritable, *twice)), findings)
+
+
+def _placed(
+    resource: Resource, inventory: Inventory, propagations: Propagations, chosen: Mapping[ObjectKey, frozenset[str]]
+) -> tuple[Resource, tuple[Finding, ...]]:
+    """Return the resource with the clusters of its annotation and of its policy, if nothing is wrong with either."""
+    marks, told = read_marks(resource.one)
+    if marks is None:
+        return resource, told
+    policy, missing = _policy(resource.one, marks, propagations)
+    told = (*told, *_unknown(resource.one, marks, inventory), *missing)
+    if missing:
+        return resource, told
+    everywhere = frozenset(inventory.clusters)
+    named = everywhere if EVERYWHERE in marks.clusters else everywhere.intersection(marks.clusters)
+    by_policy = chosen[policy] if policy else frozenset()
+    return replace(resource, clusters=named | by_policy, policy=policy), told
+
+
+def _path_fault(one: ConfigObject) -> Finding | None:
+    namespace = namespace_of(one.key)
+    if namespace != NO_NAMESPACE and (fault := segment_fault(namespace)):
+        message = f"metadata.namespace must be one that a folder on a branch can have: {fault}"
+        return RESOURCE_PATH_NOT_USABLE.finding(message, one.where_at(("metadata", "namespace")))
+    if len(name := full_name(one.key)) > LONGEST_NAME:
+        message = f"metadata.name must be short enough for {name} to have at most {LONGEST_NAME} characters"
+        return RESOURCE_PATH_NOT_USABLE.finding(message, one.where_at(("metadata", "name")))
+    return None
+
+
+def _file(one: ConfigObject) -> File | Finding:
+    try:
+        return file_of(one)
+    except YamlError as error:
+        return RESOURCE_PATH_NOT_USABLE.finding(f"it must be data that YAML can hold: {error.message}", one.where)
+
+
+def _unknown(one: ConfigObject, marks: Marks, inventory: Inventory) -> Iterator[Finding]:
+    field = ("metadata", "annotations", CLUSTERS_ANNOTATION)
+    for name in marks.clusters:
+        if name != EVERYWHERE and name not in inventory.clusters and name not in inventory.doubtful:
+            message = f'metadata.annotations.{CLUSTERS_ANNOTATION} names "{name}", and no cluster is called so'
+            yield UNKNOWN_CLUSTER.finding(message, one.where_at(field))
+
+
+def _policy(
+    one: ConfigObject, marks: Marks, propagations: Propagations
+) -> tuple[ObjectKey | None, tuple[Finding, ...]]:
+    """Return the policy of a resource, which is sound, or why nobody knows now what it says."""
+    key = marks.policy
+    if key is None or (key in propagations.sound and key not in propagations.duplicates):
+        return key, ()
+    label = CLUSTER_LABEL if key.kind == CLUSTER_KIND else NAMESPACED_LABEL
+    how, where = f"metadata.labels.{label} names {key}", one.where_at(("metadata", "labels", label))
+    if key in propagations.duplicates:
+        return None, (PROPAGATION_POLICY_UNUSABLE.finding(f"{how}, which stands twice in the config", where),)
+    if key in propagations.invalid:
+        return None, (PROPAGATION_POLICY_UNUSABLE.finding(f"{how}, which is invalid", where),)
+    unread = "" if propagations.is_whole else ", unless it is in a file that cannot be read"
+    there = _those_of(key, propagations)
+    return None, (PROPAGATION_POLICY_NOT_FOUND.finding(f"{how}, which does not exist{unread}{there}", where),)
+
+
+def _those_of(key: ObjectKey, propagations: Propagations) -> str:
+    names = sorted(one.name for one in propagations.sound if (one.kind, one.namespace) == (key.kind, key.namespace))
+    return f"; there are {', '.join(names)}" if 0 < len(names) <= _NAMED else ""
+
+
+def _apart(found: Sequence[Resource], doubtful: frozenset[ObjectKey], findings: list[Finding]) -> Resources:
+    """Return the resources that have a file of their own among all of their namespace, whichever go where."""
+    places: dict[tuple[str, str], list[Resource]] = {}
+    for resource in found:
+        places.setdefault((resource.namespace, full_name(resource.key)), []).append(resource)
+    shared = {place: same for place, same in places.items() if len(same) > 1}
+    for (_, name), same in shared.items():
+        others = ", ".join(f"{each.key} at {each.one.file}:{each.one.document.line}" for each in same)
+        message = f"only one resource may have the file {name}, and not {others}"
+        findings += (RESOURCE_PATH_NOT_USABLE.finding(message, each.one.where) for each in same)
+    kept = doubtful.union(each.key for same in shared.values() for each in same)
+    return Resources(tuple(one for one in found if one.key not in kept), frozenset(kept), tuple(findings))

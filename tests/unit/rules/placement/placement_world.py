@@ -1,0 +1,154 @@
+"""A small fleet, resources that want to go there, and what its branches have: written as YAML, read as the pass does."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from reconciler.krm.findings import Finding
+from reconciler.krm.identity import ObjectKey
+from reconciler.rules.clusters.inventory import read_inventory
+from reconciler.rules.placement.room import Surroundings, placements_of
+from reconciler.rules.repository import read_repositories
+from reconciler.rules.variant import Generated, RoomResult, Variant
+from reconciler.snapshot.catalog import Catalog, read_catalog
+from reconciler.snapshot.files import File, FileTree
+
+POLICY_LABEL = "kubeadmiral.io/propagation-policy-name"
+CLUSTER_POLICY_LABEL = "kubeadmiral.io/cluster-propagation-policy-name"
+CLUSTERS = "reconciler.dev/clusters"
+UNREADABLE = "a: ]\n"
+
+
+def cluster(name: str, labels: str = "{}") -> str:
+    metadata = f"{{name: {name}, namespace: acme, labels: {labels}}}"
+    return f"apiVersion: greenhouse.sap/v1alpha1\nkind: Cluster\nmetadata: {metadata}\n"
+
+
+FLEET = {
+    "fleet/east.yaml": cluster("east", "{tier: edge, zone: e}"),
+    "fleet/north.yaml": cluster("north", "{tier: core, zone: n}"),
+    "fleet/west.yaml": cluster("west", "{tier: edge, zone: w}"),
+}
+ALL = ["east", "north", "west"]
+
+
+def config_map(
+    name: str = "tuning",
+    namespace: str = "ferry",
+    *,
+    clusters: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    kind: str = "v1 ConfigMap",
+) -> str:
+    """Return a resource; `clusters` is its annotation, texts are written as they are."""
+    annotations = {**(annotations or {}), **({} if clusters is None else {CLUSTERS: clusters})}
+    api_version, kind = kind.split()
+    lines = [f"apiVersion: {api_version}", f"kind: {kind}", "metadata:", f"  name: {name}"]
+    lines += [f"  namespace: {namespace}"] if namespace else []
+    lines += [f"  labels: {_flow(labels)}"] if labels else []
+    lines += [f"  annotations: {_flow(annotations)}"] if annotations else []
+    return "\n".join([*lines, "data: {size: '4'}  # as measured", ""])
+
+
+def _flow(entries: Mapping[str, str]) -> str:
+    return "{" + ", ".join(f"{key}: {value}" for key, value in entries.items()) + "}"
+
+
+def policy(
+    spec: str = "{}", name: str = "edge", namespace: str = "ferry", *, kind: str = "PropagationPolicy", ack: str = ""
+) -> str:
+    annotations = f", annotations: {{reconciler.dev/ack-deletions: '{ack}'}}" if ack else ""
+    where = f", namespace: {namespace}" if namespace else ""
+    return (
+        f"apiVersion: core.kubeadmiral.io/v1alpha1\nkind: {kind}\nmetadata: {{name: {name}{where}{annotations}}}\n"
+        f"spec: {spec}\n"
+    )
+
+
+def cluster_policy(spec: str = "{}", name: str = "edge", *, ack: str = "") -> str:
+    return policy(spec, name, "", kind="ClusterPropagationPolicy", ack=ack)
+
+
+def by_policy(name: str = "edge") -> dict[str, str]:
+    return {POLICY_LABEL: name}
+
+
+@dataclass
+class Branches:
+    """What clusters have, as trees by cluster and package; notes which of them were looked at."""
+
+    packages: Mapping[tuple[str, str], FileTree] = field(default_factory=dict)
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    lost: Collection[str] = ()
+
+    @classmethod
+    def of(cls, result: RoomResult) -> Branches:
+        """Return the branches on which all of a result was published."""
+        return cls({(one.place.repository, one.place.package): files_of(one) for one in result.variants})
+
+    def places(self) -> Mapping[ObjectKey, Collection[str]]:
+        found: dict[ObjectKey, list[str]] = {}
+        for name, package in self.packages:
+            owner = ObjectKey("reconciler.dev", "Placement", "", package.rpartition("/")[2])
+            found.setdefault(owner, []).append(name)
+        return found
+
+    def earlier(self, cluster: str, package: str) -> FileTree | None:
+        self.asked.append((cluster, package))
+        return None if cluster in self.lost else self.packages[cluster, package]
+
+
+def files_of(variant: Variant) -> FileTree:
+    source: object = variant.upstream
+    assert isinstance(source, Generated)
+    return source.files
+
+
+def catalog_of(files: Mapping[str, str]) -> Catalog:
+    return read_catalog(FileTree({path: File(text.encode()) for path, text in files.items()}))
+
+
+def room(
+    files: Mapping[str, str],
+    branches: Branches | None = None,
+    fleet: Mapping[str, str] = FLEET,
+    held: Mapping[ObjectKey, Mapping[str, int]] | None = None,
+) -> RoomResult:
+    catalog = catalog_of({**fleet, **files})
+    inventory = read_inventory(catalog, read_repositories(catalog)[0])
+    return placements_of(catalog, inventory, Surroundings(branches or Branches(), 30, "engine-1", held or {}))
+
+
+def one_file(*texts: str) -> dict[str, str]:
+    return {"app.yaml": "---\n".join(texts)}
+
+
+def listing(result: RoomResult) -> dict[str, list[str]]:
+    """Return the files of each cluster, with their packages."""
+    found: dict[str, list[str]] = {}
+    for one in result.variants:
+        package = one.place.package.removeprefix("resources/")
+        found.setdefault(one.place.repository, []).extend(f"{package}/{path}" for path in files_of(one))
+    return found
+
+
+def clusters_of(result: RoomResult) -> list[str]:
+    return [one.place.repository for one in result.variants]
+
+
+def content(result: RoomResult, name: str, path: str) -> str:
+    """Return a file of a cluster."""
+    package, _, file = path.rpartition("/")
+    (found,) = (one for one in result.variants if one.place.repository == name and one.place.package == package)
+    return files_of(found)[file].data.decode()
+
+
+def told(result: RoomResult) -> list[str]:
+    return [one.code for one in result.findings]
+
+
+def finding(result: RoomResult, code: str) -> Finding:
+    (found,) = (one for one in result.findings if one.code == code)
+    return found
