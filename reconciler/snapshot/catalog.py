@@ -84,13 +84,17 @@ ParseMemory = MutableMapping[BlobId, Parsed]
 
 @dataclass(frozen=True)
 class Catalog:
-    """What one config commit says. Objects that stand there twice count for nothing (design 10.2)."""
+    """What one config commit says. Objects that stand there twice count for nothing (design 10.2).
+
+    `copies` are these, all of each: what they are meant for may still matter.
+    """
 
     objects: Mapping[ObjectKey, ConfigObject]
     unreadable: tuple[Unreadable, ...] = ()
     findings: tuple[Finding, ...] = ()
     duplicates: frozenset[ObjectKey] = frozenset()
     _by_kind: Mapping[tuple[str, str], tuple[ConfigObject, ...]] = field(default_factory=dict)
+    copies: Mapping[ObjectKey, tuple[ConfigObject, ...]] = field(default_factory=dict)
 
     @property
     def is_whole(self) -> bool:
@@ -168,7 +172,8 @@ def read_catalog(
     ]
     findings += [_duplicate(one, same) for same in twice.values() for one in same]
     objects = {key: found[key][0] for key in sorted(found) if key not in twice}
-    return Catalog(objects, tuple(unreadable), tuple(findings), frozenset(twice), _group(objects))
+    copies = {key: tuple(twice[key]) for key in sorted(twice)}
+    return Catalog(objects, tuple(unreadable), tuple(findings), frozenset(twice), _group(objects), copies)
 
 
 def _config_files(files: FileTree) -> Iterator[tuple[str, File]]:

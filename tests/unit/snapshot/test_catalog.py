@@ -138,6 +138,7 @@ def test_what_stands_there_twice_counts_for_nothing(files: dict[str, str], place
     assert "{}:{}".format(*places[1]) in first.message
     assert "{}:{}".format(*places[0]) in second.message
     assert [key.name for key in found.duplicates] == ["a"]
+    assert [[(one.file, one.where.line) for one in same] for same in found.copies.values()] == [places]
 
 
 @pytest.mark.parametrize(
