@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from reconciler.krm.digest import digest
@@ -23,6 +23,7 @@ from reconciler.rules.overrides.read_rules import read_rules
 from reconciler.rules.overrides.selection import may_choose, read_selectors
 from reconciler.snapshot.catalog import Catalog, ConfigObject
 
+_KINDS = (CLUSTER_KIND, NAMESPACED_KIND)
 _OBJECT_FIELDS = ("apiVersion", "kind", "metadata", "spec", "status")
 _SPEC_FIELDS = ("resourceSelectors", "overrideRules")
 
@@ -32,7 +33,7 @@ class Policies:
     """Every policy of a catalog by identity: the sound ones, those that are not, and those that stand there twice.
 
     `is_whole`: what is not among them does not exist; else it may stand in a file that could not be read.
-    `selectors` are those of policies that choose their resources, invalid ones too.
+    `selectors` are those of all policies that choose their resources, of invalid ones and of each copy as well.
     """
 
     sound: Mapping[ObjectKey, Policy] = field(default_factory=dict)
@@ -63,22 +64,36 @@ def read_policies(catalog: Catalog) -> Policies:
     sound: dict[ObjectKey, Policy] = {}
     invalid: set[ObjectKey] = set()
     findings: list[Finding] = []
-    selectors: dict[ObjectKey, tuple[ResourceSelector, ...]] = {}
-    for kind in (CLUSTER_KIND, NAMESPACED_KIND):
+    for kind in _KINDS:
         for one in catalog.of_kind(GROUP, kind):
-            key = policy_key(kind, one.key.namespace, one.key.name)
             policy, faults = read_policy(one)
             findings += faults
             if policy:
-                sound[key] = policy
+                sound[_key(one)] = policy
             else:
-                invalid.add(key)
-            if chosen := selectors_of(one):
-                selectors[key] = chosen
+                invalid.add(_key(one))
     # one that is wrong beside a sound one of the same name: nobody knows which is meant
     kept = {key: policy for key, policy in sound.items() if key not in invalid}
-    twice = frozenset(key for key in catalog.duplicates if key.group == GROUP)
-    return Policies(kept, frozenset(invalid), twice, tuple(findings), catalog.is_whole, selectors)
+    twice = frozenset(map(_key, _copies(catalog)))
+    return Policies(kept, frozenset(invalid), twice, tuple(findings), catalog.is_whole, _selectors(catalog))
+
+
+def _key(one: ConfigObject) -> ObjectKey:
+    return policy_key(one.key.kind, one.key.namespace, one.key.name)
+
+
+def _copies(catalog: Catalog) -> Iterator[ConfigObject]:
+    for key, copies in catalog.copies.items():
+        if key.group == GROUP and key.kind in _KINDS:
+            yield from copies
+
+
+def _selectors(catalog: Catalog) -> Mapping[ObjectKey, tuple[ResourceSelector, ...]]:
+    found: dict[ObjectKey, tuple[ResourceSelector, ...]] = {}
+    # of copies nobody knows which is meant, so that each may be
+    for one in (*(one for kind in _KINDS for one in catalog.of_kind(GROUP, kind)), *_copies(catalog)):
+        found[_key(one)] = found.get(_key(one), ()) + selectors_of(one)
+    return {key: some for key, some in found.items() if some}
 
 
 def read_policy(one: ConfigObject) -> tuple[Policy | None, tuple[Finding, ...]]:

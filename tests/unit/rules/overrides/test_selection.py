@@ -131,6 +131,28 @@ def test_an_invalid_policy_withholds_what_it_may_be_meant_for(document: dict[str
     assert error_codes(done) == (["PolicyInvalid"] if withheld else [])
 
 
+@pytest.mark.parametrize("namespace", ["", "shop"])
+def test_a_policy_that_stands_twice_withholds_what_either_may_be_meant_for(namespace: str) -> None:
+    copies = [
+        choosing("one", deployments(name="db"), namespace=namespace),
+        choosing("one", deployments(), namespace=namespace),
+    ]
+
+    done = override_resource(resource(emit(DATA)), read(*copies), HERE)
+
+    assert error_codes(done) == ["PolicyDuplicate"]
+    assert override_resource(resource(emit(ROLE)), read(*copies), HERE).findings == ()
+
+
+def test_policies_that_are_one_but_for_a_namespace_that_one_must_not_have_withhold_as_well() -> None:
+    one, other = choosing("one", deployments()), choosing("one", {"apiVersion": "v1", "kind": "Service"})
+    other["metadata"]["namespace"] = "shop"
+
+    for documents in ([one, other], [other, one], [other, other]):
+        chosen = resource(emit({**DATA, "apiVersion": "v1", "kind": "Service"}))
+        assert error_codes(override_resource(chosen, read(*documents), HERE)) != []
+
+
 KINDS = ("/Service", "apps/Deployment")
 
 
