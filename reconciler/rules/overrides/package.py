@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from posixpath import basename
 from typing import Any
 
-from reconciler.krm.findings import Finding, errors
+from reconciler.krm.findings import Finding, Where, errors
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.yaml import Document, YamlFile
 from reconciler.packages.kptfile import KPTFILE
@@ -40,7 +40,8 @@ class OverriddenPackage:
     `resources` are the documents that have policies, in the order of their files; `asked` all the policies that they
     name, whether these exist or not, or that choose them: the outcome depends on them, on the cluster, on `rules`, on
     which policies choose, and on nothing else. `rules` are all rules of these policies, whatever clusters they are for,
-    each with the text by which it was applied; None where it is not there yet.
+    each with the text by which it was applied; None where it is not there yet. `unread` are those of `asked` that may
+    stand in a file of the config that cannot be read: while there are any, the outcome depends on these files, too.
     """
 
     files: FileTree
@@ -48,6 +49,7 @@ class OverriddenPackage:
     findings: tuple[Finding, ...] = ()
     asked: tuple[ObjectKey, ...] = ()
     rules: Texts = field(default_factory=dict)
+    unread: tuple[ObjectKey, ...] = ()
 
     @property
     def reason(self) -> str:
@@ -70,21 +72,32 @@ def override_package(
     cluster: Cluster,
     options: Options | None = None,
     texts: Texts | None = None,
+    had: Iterable[ObjectKey] = (),
 ) -> OverriddenPackage:
     """Return a package with the policies of its resources applied, and without the labels that name them.
 
     KRM documents are meant, but not a Kptfile, local config, policies, Lists, and files that are ignored or cannot be
     read (design 10.16). A rule with a rollout is applied by its text in `texts`, where that has one (design 10.23).
+    One that the package `had`, and that may stand in a file which cannot be read, is an error: it may have chosen
+    (design 10.5).
     """
     resources, texts = Package(files).resources, texts or {}
     considered = (one for one in resources if is_considered(one))
     overridden = tuple(override_resource(one, policies, cluster, options, texts) for one in considered)
     told = [finding_of(one, note) for one in resources if is_list(one) for note in list_notes(one.data)]
-    findings = tuple(finding for one in overridden for finding in one.findings) + tuple(told)
     named = tuple(one for one in overridden if one.asked)
-    asked = tuple(sorted({key for one in named for key in one.asked}))
+    asked = {key for one in named for key in one.asked}
+    lost = sorted(key for key in {*had} - asked if policies.may_exist(key))
+    findings = (*(finding for one in overridden for finding in one.findings), *told, *map(_lost, lost))
     changed = files if errors(findings) else _written(files, overridden)
-    return OverriddenPackage(changed, named, findings, asked, _rules(asked, policies, texts))
+    known = tuple(sorted({*asked, *lost}))
+    unread = tuple(filter(policies.may_exist, known))
+    return OverriddenPackage(changed, named, findings, known, _rules(known, policies, texts), unread)
+
+
+def _lost(key: ObjectKey) -> Finding:
+    message = f"{key}, which this package had, does not exist, unless it is in a file that cannot be read"
+    return POLICY_NOT_FOUND.finding(message, Where(object=str(key)))
 
 
 def kinds_of(files: FileTree) -> tuple[str, ...]:

@@ -43,6 +43,10 @@ class Policies:
     is_whole: bool = True
     selectors: Mapping[ObjectKey, tuple[ResourceSelector, ...]] = field(default_factory=dict)
 
+    def may_exist(self, key: ObjectKey) -> bool:
+        """Tell whether a policy is not among these, and may stand in a file that could not be read."""
+        return not self.is_whole and not (key in self.sound or key in self.invalid or key in self.duplicates)
+
     def choosing(self, kinds: Iterable[str]) -> str:
         """Return a digest of the selectors that may choose a resource of these kinds (`group/Kind`), "" for none.
 

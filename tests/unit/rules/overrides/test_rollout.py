@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.krm.identity import ObjectKey
@@ -160,6 +160,7 @@ def test_at_most_five_are_named(count: int, end: str) -> None:
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from(["OverridePolicy", "ClusterOverridePolicy"]),
     names | st.just(""),
@@ -224,6 +225,7 @@ def passing(rollout: Rollout, told: Fleet, now: int) -> Gate:
     return gate(Rule(rollout=rollout), {name: Cluster(name) for name in told}, told.__getitem__, now)
 
 
+@settings(deadline=None)
 @given(rollouts, fleets, moments)
 def test_what_is_open_is_the_beginning_of_the_waves(rollout: Rollout, told: Fleet, now: int) -> None:
     found = passing(rollout, told, now)
@@ -235,6 +237,7 @@ def test_what_is_open_is_the_beginning_of_the_waves(rollout: Rollout, told: Flee
     assert not told or found.open
 
 
+@settings(deadline=None)
 @given(rollouts, fleets, moments, st.data())
 def test_progress_never_closes_a_wave(rollout: Rollout, told: Fleet, now: int, data: st.DataObject) -> None:
     later = {
@@ -245,6 +248,7 @@ def test_progress_never_closes_a_wave(rollout: Rollout, told: Fleet, now: int, d
     assert passing(rollout, told, now).open <= passing(rollout, later, data.draw(st.integers(now, 100))).open
 
 
+@settings(deadline=None)
 @given(rollouts, fleets | published, moments)
 def test_due_is_to_the_second_and_what_is_not_due_waits_for_people(rollout: Rollout, told: Fleet, now: int) -> None:
     found = passing(rollout, told, now)
@@ -257,6 +261,7 @@ def test_due_is_to_the_second_and_what_is_not_due_waits_for_people(rollout: Roll
         assert passing(rollout, told, found.due).open > found.open
 
 
+@settings(deadline=None)
 @given(rollouts, fleets, moments)
 def test_only_what_is_needed_is_asked_and_that_once(rollout: Rollout, told: Fleet, now: int) -> None:
     asked: list[str] = []
@@ -272,6 +277,7 @@ def test_only_what_is_needed_is_asked_and_that_once(rollout: Rollout, told: Flee
     assert {*asked} == (found.open if found.waits else {*told} - last)
 
 
+@settings(deadline=None)
 @given(rollouts, fleets, moments)
 def test_the_order_of_clusters_does_not_matter(rollout: Rollout, told: Fleet, now: int) -> None:
     backwards = {name: some[::-1] for name, some in reversed(told.items())}

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from reconciler.rules.overrides.apply import override_resource
+from reconciler.krm.identity import ObjectKey
+from reconciler.rules.overrides.apply import Options, override_resource
 from reconciler.rules.overrides.attach import attach
 from reconciler.rules.overrides.package import kinds_of, override_package
+from reconciler.rules.overrides.read_policy import policy_key
 from tests.unit.rules.overrides.override_world import (
     CLUSTER_LABEL,
     HERE,
@@ -252,3 +254,36 @@ def test_a_package_tells_the_policies_that_choose_from_it() -> None:
         "ClusterOverridePolicy/_cluster/invalid",
         "OverridePolicy/shop/of-the-namespace",
     ]
+
+
+GONE = policy_key("ClusterOverridePolicy", "", "gone")
+
+
+@pytest.mark.parametrize(
+    ("documents", "had", "expected"),
+    [
+        pytest.param([], [], [], id="never-had-one"),
+        pytest.param([], [GONE], [], id="gone"),
+        pytest.param(["a: ["], [], [], id="a-file-cannot-be-read"),
+        pytest.param(["a: ["], [GONE], ["PolicyNotFound"], id="it-may-be-in-there"),
+        pytest.param(["a: [", policy([], name="gone")], [GONE], [], id="it-is-there-and-chooses-nothing"),
+        pytest.param(["a: [", policy([{"x": 1}], name="gone")], [GONE], [], id="it-is-there-and-invalid"),
+        pytest.param(["a: [", policy([], name="gone"), policy([], name="gone")], [GONE], [], id="it-is-there-twice"),
+    ],
+)
+def test_a_policy_that_chose_is_not_taken_for_gone_while_it_may_be_there(
+    documents: list[Any], had: list[ObjectKey], expected: list[str]
+) -> None:
+    done = override_package(tree(PACKAGE), read(*documents), HERE, had=had)
+
+    assert codes(done.findings) == expected
+    assert done.asked == done.unread == ((GONE,) if expected else ())
+    assert done.reason == ("MatchOverridePolicyFailed" if expected else "")
+
+
+def test_a_named_policy_that_may_be_there_is_told_of_once() -> None:
+    files = tree({"web.yaml": emit(labelled(DATA, **{CLUSTER_LABEL: "gone"}))})
+
+    done = override_package(files, read("a: ["), HERE, Options(on_missing="ignore"), had=[GONE])
+
+    assert (codes(done.findings), done.unread) == (["PolicyNotFound"], (GONE,))
