@@ -17,11 +17,11 @@ from reconciler.snapshot.files import File, FileTree
 class Kept:
     """The files of one package that stay, by cluster and resource.
 
-    `blindly`: there is a package of which nobody can say what is in it, so that none may go.
+    `blindly` are the clusters of which nobody can say what their package has: it stays as a whole.
     """
 
     files: Mapping[str, Mapping[ObjectKey, File]] = field(default_factory=dict)
-    blindly: bool = False
+    blindly: frozenset[str] = frozenset()
 
 
 class Doubt:
@@ -56,21 +56,21 @@ class Doubt:
         wanted = {one.key: one.clusters for one in resources if one.clusters is not None}
         doubtful = self._doubtful.get(namespace, set())
         files: dict[str, Mapping[ObjectKey, File]] = {}
-        blindly = False
+        blindly: set[str] = set()
         for cluster in self._there(namespace):
             all_stay = not self._is_whole or cluster in self._inventory.doubtful
             if not (all_stay or undecided or doubtful):
                 continue
             there = self._earlier(cluster, package_of(namespace)) if cluster in self._inventory.homes else None
             if there is None:
-                blindly = True
+                blindly.add(cluster)
                 continue
             files[cluster] = {
                 key: undecided.get(key, file)
                 for key, file in there.items()
                 if key in undecided or key in doubtful or (all_stay and cluster not in wanted.get(key, ()))
             }
-        return Kept({cluster: found for cluster, found in files.items() if found}, blindly)
+        return Kept({cluster: found for cluster, found in files.items() if found}, frozenset(blindly))
 
     def _there(self, namespace: str) -> Sequence[str]:
         return sorted(self._places.get(owner_of(namespace).key, ()))

@@ -40,7 +40,7 @@ def is_marked(one: ConfigObject) -> bool:
 def not_placed(one: ConfigObject) -> Finding | None:
     """Return a warning for an object that is marked and of a kind that is not placed, whatever its marks say."""
     if is_read_by_a_room(one.key):
-        why = f"a {one.key.kind} of {one.key.group} is read here, and not written to clusters as it is"
+        why = f"{one.key.kind} of {one.key.group} is read here, and not written to clusters as it is"
     elif _is_list(one):
         why = "a List is not placed, and what is in it is not looked into: give each item a document of its own"
     else:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.clusters.inventory import Inventory
 from reconciler.rules.placement.files import file_names
+from reconciler.rules.placement.keep import Kept
 from reconciler.rules.placement.model import Resource, owner_of, package_of
 from reconciler.rules.placement.mutate import ask_for
 from reconciler.rules.variant import AdoptionPolicy, Generated, Place, Variant
@@ -18,20 +19,20 @@ Files = Mapping[ObjectKey, File]
 
 
 def packages_of(
-    namespace: str, resources: Sequence[Resource], kept: Mapping[str, Files], inventory: Inventory, engine: str
+    namespace: str, resources: Sequence[Resource], kept: Kept, inventory: Inventory, engine: str
 ) -> list[Variant]:
-    """Return the package of a namespace for every cluster; `kept` are the files that stay, by cluster."""
-    wanted: dict[str, list[Resource]] = {cluster: [] for cluster in kept}
+    """Return the package of a namespace for every cluster; a package that stays as a whole is not touched."""
+    wanted: dict[str, list[Resource]] = {cluster: [] for cluster in kept.files}
     for resource in resources:
         for cluster in resource.clusters or ():
             wanted.setdefault(cluster, []).append(resource)
     # most clusters have the same: it is put together once for all of them
     made: dict[tuple[object, ...], Variant] = {}
     packages = []
-    for cluster in sorted(wanted):
-        here, stay = wanted[cluster], kept.get(cluster, {})
+    for cluster in sorted(wanted.keys() - kept.blindly):
+        here, stay = wanted[cluster], kept.files.get(cluster, {})
         place = Place(inventory.homes[cluster].namespace, cluster, package_of(namespace))
-        content = (*(one.key for one in here), *((key, file.id) for key, file in stay.items()))
+        content = (*map(id, here), *((key, file.id) for key, file in stay.items()))
         if content not in made:
             made[content] = _package(namespace, place, here, stay, engine)
         packages.append(replace(made[content], place=place))

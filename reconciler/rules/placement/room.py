@@ -39,7 +39,7 @@ class _Placement:
 
     owner: ObjectKey
     packages: Sequence[Variant]
-    blindly: bool
+    blindly: Collection[str]
     guarded: Guarded | None
 
 
@@ -86,9 +86,9 @@ def _placement(
     around: Surroundings,
 ) -> _Placement:
     kept = doubt.kept(namespace, resources)
-    packages = packages_of(namespace, resources, kept.files, inventory, around.engine)
+    packages = packages_of(namespace, resources, kept, inventory, around.engine)
     policies = [propagations.sound[key] for key in sorted({one.policy for one in resources if one.policy})]
-    wanted = {one.place.repository for one in packages}
+    wanted = kept.blindly.union(one.place.repository for one in packages)
     guarded = (
         guard_packages(namespace, policies, wanted, doubt.existing(namespace), inventory, around) if policies else None
     )

@@ -1,4 +1,4 @@
-"""A small fleet, resources that want to go there, and what its branches have: written as YAML, read as the pass does."""
+"""A small fleet, resources that want to go there, and what its branches have: written as YAML."""
 
 from __future__ import annotations
 

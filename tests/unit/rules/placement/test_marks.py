@@ -1,0 +1,109 @@
+"""What a resource says of where it goes: which words count, and what is wrong with others."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.rules.placement.marks import is_marked, not_placed, read_marks
+from tests.unit.rules.placement.placement_world import CLUSTER_POLICY_LABEL, POLICY_LABEL, catalog_of, config_map
+
+NAMES = "reconciler.dev/clusters"
+
+
+def read(text: str) -> tuple[tuple[tuple[str, ...], str] | None, list[str]]:
+    """Return the clusters and the policy, and the codes of what is told."""
+    (one,) = catalog_of({"a.yaml": text}).objects.values()
+    assert is_marked(one)
+    assert not_placed(one) is None
+    marks, findings = read_marks(one)
+    for found in findings:
+        assert found.where.line
+        assert found.where.pointer.startswith("/metadata/")
+    return (marks.clusters, str(marks.policy or "")) if marks else None, [found.code for found in findings]
+
+
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        pytest.param("a", ("a",), id="one"),
+        pytest.param("' b , a,b'", ("b", "a"), id="blanks-are-trimmed"),
+        pytest.param("'*'", ("*",), id="all"),
+        pytest.param("'*, a'", ("*", "a"), id="all-and-one"),
+        pytest.param("''", None, id="nothing"),
+        pytest.param("' '", None, id="a-blank"),
+        pytest.param("'a,,b'", None, id="an-empty-item"),
+        pytest.param("'a,'", None, id="a-comma-too-many"),
+        pytest.param("5", None, id="a-number"),
+        pytest.param("null", None, id="null"),
+        pytest.param("[a]", None, id="a-list"),
+    ],
+)
+def test_the_annotation(value: str, names: tuple[str, ...] | None) -> None:
+    assert read(config_map(clusters=value)) == (((names, ""), []) if names else (None, ["PlacementInvalid"]))
+
+
+HERE = "PropagationPolicy/ferry/p"
+EVERYWHERE = "ClusterPropagationPolicy/_cluster/c"
+
+
+@pytest.mark.parametrize(
+    ("namespace", "kind", "labels", "policy", "codes"),
+    [
+        pytest.param("ferry", "v1 ConfigMap", {POLICY_LABEL: "p"}, HERE, [], id="in-its-namespace"),
+        pytest.param("ferry", "v1 ConfigMap", {CLUSTER_POLICY_LABEL: "c"}, EVERYWHERE, [], id="of-the-cluster"),
+        pytest.param(
+            "ferry", "v1 ConfigMap", {POLICY_LABEL: "p", CLUSTER_POLICY_LABEL: "c"}, HERE, ["PropagationLabelIgnored"],
+            id="of-both-the-namespaced-one-counts",
+        ),
+        pytest.param("", "v1 Namespace", {CLUSTER_POLICY_LABEL: "c"}, EVERYWHERE, [], id="a-cluster-scoped-kind"),
+        pytest.param(
+            "", "v1 Namespace", {POLICY_LABEL: "p"}, "", ["PropagationLabelIgnored"], id="which-a-namespaced-one-misses"
+        ),
+        pytest.param(
+            "ferry", "v1 Namespace", {POLICY_LABEL: "p", CLUSTER_POLICY_LABEL: "c"}, EVERYWHERE,
+            ["PropagationLabelIgnored"], id="whatever-namespace-it-states",
+        ),
+        pytest.param(
+            "", "v1 ConfigMap", {POLICY_LABEL: "p"}, "", ["PropagationLabelIgnored"], id="a-resource-that-states-none"
+        ),
+        pytest.param("ferry", "my.dev/v1 Widget", {POLICY_LABEL: "p"}, HERE, [], id="a-kind-that-nobody-knows"),
+        pytest.param("ferry", "v1 ConfigMap", {POLICY_LABEL: "''"}, None, ["PlacementInvalid"], id="no-name"),
+        pytest.param("ferry", "v1 ConfigMap", {CLUSTER_POLICY_LABEL: "7"}, None, ["PlacementInvalid"], id="a-number"),
+    ],
+)  # fmt: skip
+def test_labels(namespace: str, kind: str, labels: dict[str, str], policy: str | None, codes: list[str]) -> None:
+    read_as = None if policy is None else ((), policy)
+
+    assert read(config_map("a", namespace, labels=labels, kind=kind)) == (read_as, codes)
+
+
+@pytest.mark.parametrize(
+    ("kind", "extra", "why"),
+    [
+        pytest.param("config.porch.kpt.dev/v1alpha1 PackageVariant", "", "is read here", id="a-package-variant"),
+        pytest.param("core.kubeadmiral.io/v1alpha1 OverridePolicy", "", "is read here", id="a-policy"),
+        pytest.param("core.kubeadmiral.io/v1alpha1 FederatedCluster", "", "is read here", id="a-cluster"),
+        pytest.param("greenhouse.sap/v1alpha1 Plugin", "", "is read here", id="a-plugin"),
+        pytest.param("platform/v1alpha1 Component", "", "is read here", id="a-component"),
+        pytest.param("reconciler.dev/v1alpha1 Environment", "", "is read here", id="one-of-ours"),
+        pytest.param("v1 ConfigMapList", "items: []\n", "not looked into", id="a-list"),
+        pytest.param("core.kubeadmiral.io/v1alpha1 SchedulingProfile", "", "", id="what-nobody-reads-is-placed"),
+        pytest.param("kafka.strimzi.io/v1beta2 KafkaNodePool", "", "", id="kafka-is-placed"),
+        pytest.param("my.dev/v1 ConfigMapList", "", "", id="a-kind-that-is-only-called-so"),
+    ],
+)
+def test_kinds_that_are_not_placed(kind: str, extra: str, why: str) -> None:
+    (one,) = catalog_of({"a.yaml": config_map(clusters="a", kind=kind) + extra}).objects.values()
+
+    found = not_placed(one)
+
+    assert bool(found) == bool(why)
+    if found:
+        assert (found.code, found.severity, found.where.line) == ("NotPlaced", "warning", 6)
+        assert why in found.message
+
+
+def test_what_says_nothing_is_not_marked() -> None:
+    (one,) = catalog_of({"a.yaml": config_map(labels={"app": "a"})}).objects.values()
+
+    assert not is_marked(one)
