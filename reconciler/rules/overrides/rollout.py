@@ -50,7 +50,8 @@ def _escaped(name: str) -> str:
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPED.sub(lambda match: bytes.fromhex(match[1].decode()), text.encode()).decode(errors="replace")
+    data = text.encode(errors="replace")
+    return _ESCAPED.sub(lambda match: bytes.fromhex(match[1].decode()), data).decode(errors="replace")
 
 
 def rule_ids(policy: Policy) -> Iterator[tuple[RuleId, Rule]]:

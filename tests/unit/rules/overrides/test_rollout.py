@@ -185,8 +185,12 @@ def test_a_text_that_is_no_rules_identity(text: str) -> None:
     assert rule_id_of(text) is None
 
 
-def test_a_text_of_half_a_character_is_no_error() -> None:
-    assert rule_id_of("OverridePolicy/a/%FF#d") is not None
+@pytest.mark.parametrize("name", ["%FF", "\ud800"])
+def test_a_text_of_half_a_character_is_no_error(name: str) -> None:
+    found = rule_id_of(f"OverridePolicy/a/{name}#d")
+
+    assert found is not None
+    assert found.policy.name in ("\ufffd", "?")
 
 
 def test_the_rules_that_have_a_rollout() -> None:
