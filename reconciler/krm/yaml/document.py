@@ -209,11 +209,11 @@ class Document:
     def alone(self) -> Document:
         """Return the document as the whole of a file: without a separator, and with one line end at its end.
 
-        What the text needs to mean the same stays: blank lines that are content, directives that tags need.
+        What the text needs to mean the same stays: blank lines that are content, no line end where a block scalar has
+        none, directives that tags need.
         """
         bare = self._with_text(_without_opening(self.text)) or self
-        ended = bare._with_text(_ended_once(bare.text)) or bare.ended("\n")
-        return ended.at_line(1)
+        return (bare._with_text(_ended_once(bare.text)) or bare).at_line(1)
 
     def _with_text(self, text: str) -> Document | None:
         return self if text == self.text else self._checked(text, self.data)

@@ -142,7 +142,7 @@ def test_a_key_too_long_for_one_line() -> None:
         pytest.param("a: 1\n\n  \n---\nb: 2\n", 0, "a: 1\n", id="without-blank-lines-at-its-end"),
         pytest.param("a: 1  \n\n", 0, "a: 1  \n", id="with-blanks-of-its-last-line"),
         pytest.param("a: |+\n  x\n\n---\nb: 2\n", 0, "a: |+\n  x\n\n", id="but-with-those-that-are-content"),
-        pytest.param("a: |\n  x", 0, "a: |-\n  x\n", id="a-text-without-an-end-gets-none"),
+        pytest.param("a: |\n  x \n  y", 0, "a: |\n  x \n  y", id="a-block-scalar-without-an-end-gets-none"),
         pytest.param("a: 1\r\nb: 2\r\n\r\n", 0, "a: 1\r\nb: 2\r\n", id="its-own-line-ends"),
         pytest.param("a: 1\r\nb: 2", 0, "a: 1\r\nb: 2\r\n", id="its-own-line-ends-at-the-end"),
         pytest.param("x: 1\n--- {a: 1,\n  b: 2}\n", 1, "{a: 1,\n  b: 2}\n", id="beside-its-separator"),

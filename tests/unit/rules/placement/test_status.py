@@ -22,7 +22,7 @@ from tests.unit.rules.placement.placement_world import (
     ("texts", "ready", "fields"),
     [
         pytest.param(
-            [config_map(labels=by_policy()), config_map("b", labels=by_policy()), policy("{clusterSelector: {zone: e}}")],
+            [config_map(n, labels=by_policy()) for n in "ab"] + [policy("{clusterSelector: {zone: e}}")],
             ("True", "Placed"), {"clusters": ["east"], "clusterCount": 1, "resources": 2}, id="placed",
         ),
         pytest.param(

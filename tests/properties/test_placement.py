@@ -1,0 +1,160 @@
+"""Placements: what must hold for whatever resources and policies say, and for packages that others published."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reconciler.krm.identity import ObjectKey
+from reconciler.krm.yaml import parse
+from reconciler.krm.yaml.same import same
+from reconciler.rules.placement.files import file_of
+from reconciler.rules.placement.marks import is_marked
+from reconciler.rules.variant import RoomResult
+from reconciler.snapshot.catalog import Catalog, read_catalog
+from reconciler.snapshot.files import File, FileTree
+from tests.unit.rules.placement.placement_world import (
+    CLUSTER_POLICY_LABEL,
+    POLICY_LABEL,
+    UNREADABLE,
+    Branches,
+    catalog_of,
+    config_map,
+    files_of,
+    policy,
+    room,
+)
+
+DATA = Path(__file__).resolve().parents[2] / "../shared/data/packages"
+FOLDERS = sorted({path.parent for path in DATA.rglob("Kptfile")})
+ROUNDS = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+NAMES = st.sampled_from(["a", "b", "system:c"])
+NAMESPACES = st.sampled_from(["ferry", "harbour", ""])
+KINDS = st.sampled_from(["v1 Service", "serving.knative.dev/v1 Service", "v1 Namespace", "my.dev/v1 Widget"])
+WISHES = st.sampled_from(["east", "'west, north'", "'*'", "moon", "''", "'east,'"])
+POLICIES = st.sampled_from(["p", "q", "gone", "''"])
+HEADS = st.sampled_from(["", "# head\n", "\n# head\n\n", "--- # beside\n"])
+TAILS = st.sampled_from(["", "# tail\n", "\n\n", "more: |+\n  text\n\n\n", "more: &x {a: 1}\nagain: *x\n"])
+SPECS = st.sampled_from(["{}", "{clusterSelector: {tier: edge}}", "{placement: [{cluster: west}]}", "{placement: 5}"])
+
+
+@st.composite
+def resources(draw: st.DrawFn) -> str:
+    """Return a resource with any marks; few names, so that some stand twice and some share a file's name."""
+    labels = {label: draw(POLICIES) for label in (POLICY_LABEL, CLUSTER_POLICY_LABEL) if draw(st.booleans())}
+    clusters = draw(st.none() | WISHES)
+    text = config_map(draw(NAMES), draw(NAMESPACES), labels=labels, clusters=clusters, kind=draw(KINDS))
+    return draw(HEADS) + text + draw(TAILS)
+
+
+@st.composite
+def policies(draw: st.DrawFn) -> str:
+    name, spec = draw(st.sampled_from("pq")), draw(SPECS)
+    if draw(st.booleans()):
+        return policy(spec, name, "", kind="ClusterPropagationPolicy")
+    return policy(spec, name, draw(st.sampled_from(["ferry", "harbour"])))
+
+
+DOCUMENTS = st.lists(resources() | policies(), max_size=6)
+
+
+def in_files(documents: list[str], per_file: int) -> dict[str, str]:
+    """Return documents as files of so many each."""
+    groups = [documents[start : start + per_file] for start in range(0, len(documents), per_file)]
+    return {f"{number}.yaml": "---\n".join(group) for number, group in enumerate(groups)}
+
+
+def outcome(result: RoomResult) -> object:
+    packages = [(one.place, one.adoption, files_of(one).id) for one in result.variants]
+    told = Counter((one.code, one.where.object, one.where.pointer) for one in result.findings)
+    return packages, told, result.statuses, result.kept, result.guards
+
+
+def placed_objects(result: RoomResult) -> set[tuple[str, ObjectKey]]:
+    """Return what is where, as the files themselves say it."""
+    return {(one.place.repository, key) for one in result.variants for key in read_catalog(files_of(one)).objects}
+
+
+@ROUNDS
+@given(documents=DOCUMENTS, later=DOCUMENTS, data=st.data(), per_file=st.integers(1, 3))
+def test_the_order_of_documents_and_files_does_not_matter(
+    documents: list[str], later: list[str], data: st.DataObject, per_file: int
+) -> None:
+    branches = Branches.of(room(in_files(documents, 1)))
+    shuffled = data.draw(st.permutations(later))
+
+    assert outcome(room(in_files(shuffled, per_file), branches)) == outcome(room(in_files(later, 1), branches))
+
+
+@ROUNDS
+@given(documents=DOCUMENTS, per_file=st.integers(1, 3))
+def test_every_file_is_one_document_of_the_config(documents: list[str], per_file: int) -> None:
+    files = in_files(documents, per_file)
+    sources = catalog_of(files).objects
+
+    for variant in room(files).variants:
+        for file in files_of(variant).values():
+            (document,) = parse(file.data).documents
+            source = next(one for one in sources.values() if same(one.data, document.data))
+            assert file.data.decode().removesuffix("\n") in files[source.file]
+            assert not file.data.decode().startswith("---")
+
+
+def spoiled(documents: list[str], how: str, number: int) -> dict[str, str]:
+    """Return the documents after an accident: nothing in it is somebody's wish that a resource go."""
+    if how == "unreadable":
+        return {**in_files(documents[:number] + documents[number + 1 :], 1), "broken.yaml": UNREADABLE}
+    return {**in_files(documents, 1), "again.yaml": documents[number]}
+
+
+@ROUNDS
+@given(documents=DOCUMENTS.filter(bool), how=st.sampled_from(["unreadable", "twice"]), data=st.data())
+def test_nothing_vanishes_by_accident(documents: list[str], how: str, data: st.DataObject) -> None:
+    """Whatever cannot be read or stands twice, policy or resource: what clusters have they still have."""
+    number = data.draw(st.integers(0, len(documents) - 1))
+    before = room(in_files(documents, 1))
+
+    after = room(spoiled(documents, how, number), Branches.of(before))
+
+    assert placed_objects(before) <= placed_objects(after)
+
+
+@ROUNDS
+@given(documents=DOCUMENTS)
+def test_what_is_published_stands_as_it_is(documents: list[str]) -> None:
+    files = in_files(documents, 1)
+    once = room(files)
+
+    again = room(files, Branches.of(once))
+
+    assert [(one.place, files_of(one)) for one in again.variants] == [
+        (one.place, files_of(one)) for one in once.variants
+    ]
+
+
+def real_catalog(folder: Path) -> tuple[Catalog, Mapping[str, bytes]]:
+    paths = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+    return read_catalog(FileTree({path: File(data) for path, data in files.items()})), files
+
+
+@pytest.mark.skipif(not FOLDERS, reason="the packages of other projects are not beside this project")
+@pytest.mark.parametrize("folder", [pytest.param(path, id=path.relative_to(DATA).as_posix()) for path in FOLDERS])
+def test_documents_of_others_keep_their_bytes(folder: Path) -> None:
+    catalog, files = real_catalog(folder)
+
+    for one in catalog.objects.values():
+        assert not is_marked(one)
+        file = file_of(one)
+        (document,) = parse(file.data).documents
+        assert same(document.data, one.data)
+        assert file_of(next(iter(read_catalog(FileTree({"a.yaml": file})).objects.values()))) == file
+        if not one.file.endswith(".json"):
+            assert file.data.rstrip(b"\n") in files[one.file]
+            assert file.data.endswith(b"\n")
