@@ -157,4 +157,3 @@ def test_documents_of_others_keep_their_bytes(folder: Path) -> None:
         assert file_of(next(iter(read_catalog(FileTree({"a.yaml": file})).objects.values()))) == file
         if not one.file.endswith(".json"):
             assert file.data.rstrip(b"\n") in files[one.file]
-            assert file.data.endswith(b"\n")
