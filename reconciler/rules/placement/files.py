@@ -18,10 +18,7 @@ _NOT_IN_A_KIND = re.compile(r"[^a-z0-9]")
 
 
 def file_of(one: ConfigObject) -> File:
-    """Return a resource as a file of its own: the bytes of its document, or YAML for one that stands in a JSON file.
-
-    Raises YamlError (YamlValue) for JSON that no YAML can hold.
-    """
+    """Return a resource as a file of its own: the bytes of its document, or YAML for one that stands in a JSON file."""
     text = emit(one.data) if one.file.endswith(".json") else one.document.alone().text
     return File(text.encode())
 

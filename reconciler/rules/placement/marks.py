@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.krm.findings import Code, Finding
+from reconciler.krm.findings import Code, Finding, errors
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.schema import scope
 from reconciler.rules.fields import shown
@@ -57,14 +57,10 @@ def is_read_by_a_room(key: ObjectKey) -> bool:
 
 def read_marks(one: ConfigObject) -> tuple[Marks | None, tuple[Finding, ...]]:
     """Return what a resource says and warnings, or None and errors: then nobody knows where it goes."""
-    findings: list[Finding] = []
-    clusters = tuple(_clusters(one, findings))
-    namespaced = _policy(one, NAMESPACED_LABEL, findings)
-    of_cluster = _policy(one, CLUSTER_LABEL, findings)
-    if findings:
-        return None, tuple(findings)
-    policy, warnings = _chosen(one, namespaced, of_cluster)
-    return Marks(clusters, policy), warnings
+    clusters, faults = _clusters(one)
+    policy, told = _policy(one)
+    findings = (*faults, *told)
+    return (None if errors(findings) else Marks(clusters, policy)), findings
 
 
 def namespace_of(key: ObjectKey) -> str:
@@ -72,55 +68,48 @@ def namespace_of(key: ObjectKey) -> str:
     return (key.namespace if scope(key.group, key.kind) != "cluster" else "") or NO_NAMESPACE
 
 
-def _chosen(
-    one: ConfigObject, namespaced: str | None, of_cluster: str | None
-) -> tuple[ObjectKey | None, tuple[Finding, ...]]:
+def _policy(one: ConfigObject) -> tuple[ObjectKey | None, tuple[Finding, ...]]:
     """Return the policy that counts, of at most two that are named.
 
     KubeAdmiral's scheduler (GetMatchedPolicyKey) takes the namespaced one for a resource with a namespace, and does not
     look at the other then.
     """
     namespace = namespace_of(one.key)
-    if namespaced is None or namespace == NO_NAMESPACE:
-        why = f"{NAMESPACED_LABEL} needs a resource with a namespace, and is ignored"
-        ignored = () if namespaced is None else (_told(one, PROPAGATION_LABEL_IGNORED, NAMESPACED_LABEL, why),)
-        return (None if of_cluster is None else policy_key(CLUSTER_KIND, "", of_cluster)), ignored
-    why = f"{CLUSTER_LABEL} is ignored, because {NAMESPACED_LABEL} is there as well and counts"
-    ignored = () if of_cluster is None else (_told(one, PROPAGATION_LABEL_IGNORED, CLUSTER_LABEL, why),)
-    return policy_key(NAMESPACED_KIND, namespace, namespaced), ignored
+    counts, ignored, kind = NAMESPACED_LABEL, CLUSTER_LABEL, NAMESPACED_KIND
+    why = f"{NAMESPACED_LABEL} is there as well, and counts"
+    if namespace == NO_NAMESPACE or NAMESPACED_LABEL not in _entries(one, "labels"):
+        counts, ignored, kind = CLUSTER_LABEL, NAMESPACED_LABEL, CLUSTER_KIND
+        why = "it needs a resource with a namespace"
+    findings = []
+    if ignored in _entries(one, "labels"):
+        findings.append(_told(one, PROPAGATION_LABEL_IGNORED, ignored, f"is ignored: {why}"))
+    name = _entries(one, "labels").get(counts, "")
+    if counts not in _entries(one, "labels"):
+        return None, tuple(findings)
+    if not isinstance(name, str) or not name:
+        findings.append(_told(one, PLACEMENT_INVALID, counts, f"must be the name of a {kind}, not {shown(name)}"))
+        return None, tuple(findings)
+    return policy_key(kind, namespace, name), tuple(findings)
 
 
-def _policy(one: ConfigObject, label: str, findings: list[Finding]) -> str | None:
-    labels = _entries(one, "labels")
-    if label not in labels:
-        return None
-    value = labels[label]
-    if not isinstance(value, str) or not value:
-        message = f"metadata.labels.{label} must be the name of a policy, not {shown(value)}"
-        findings.append(_told(one, PLACEMENT_INVALID, label, message))
-        return None
-    return value
-
-
-def _clusters(one: ConfigObject, findings: list[Finding]) -> Iterator[str]:
+def _clusters(one: ConfigObject) -> tuple[tuple[str, ...], tuple[Finding, ...]]:
     annotations = _entries(one, "annotations")
     if CLUSTERS_ANNOTATION not in annotations:
-        return
+        return (), ()
     value = annotations[CLUSTERS_ANNOTATION]
     names = [name.strip() for name in value.split(",")] if isinstance(value, str) else [""]
-    if not all(names):
-        message = (
-            f"metadata.annotations.{CLUSTERS_ANNOTATION} must be names of clusters with commas between them, or"
-            f' "{EVERYWHERE}" for all, not {shown(value)}; to place it nowhere, leave the annotation out'
-        )
-        where = one.where_at(("metadata", "annotations", CLUSTERS_ANNOTATION))
-        findings.append(PLACEMENT_INVALID.finding(message, where))
-        return
-    yield from dict.fromkeys(names)
+    if all(names):
+        return tuple(dict.fromkeys(names)), ()
+    message = (
+        f"metadata.annotations.{CLUSTERS_ANNOTATION} must be names of clusters with commas between them, or"
+        f' "{EVERYWHERE}" for all, not {shown(value)}; to place it nowhere, leave the annotation out'
+    )
+    where = one.where_at(("metadata", "annotations", CLUSTERS_ANNOTATION))
+    return (), (PLACEMENT_INVALID.finding(message, where),)
 
 
 def _told(one: ConfigObject, code: Code, label: str, message: str) -> Finding:
-    return code.finding(message, one.where_at(("metadata", "labels", label)))
+    return code.finding(f"metadata.labels.{label} {message}", one.where_at(("metadata", "labels", label)))
 
 
 def _entries(one: ConfigObject, field: str) -> Mapping[Any, Any]:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.names import segment_fault
-from reconciler.krm.yaml import YamlError
 from reconciler.rules.clusters.inventory import Inventory
 from reconciler.rules.codes import UNKNOWN_CLUSTER
 from reconciler.rules.placement.codes import (
@@ -32,7 +31,6 @@ from reconciler.rules.placement.marks import (
 from reconciler.rules.placement.model import CLUSTER_KIND, NO_NAMESPACE, Resource, Resources
 from reconciler.rules.placement.read_propagation import Propagations
 from reconciler.snapshot.catalog import Catalog, ConfigObject
-from reconciler.snapshot.files import File
 
 _NAMED = 8
 
@@ -45,20 +43,17 @@ def read_resources(
     `chosen` are the clusters of each sound policy.
     """
     found: list[Resource] = []
-    unwritable: set[ObjectKey] = set()
     findings: list[Finding] = []
     for one in filter(is_marked, catalog.objects.values()):
         if refused := not_placed(one) or _path_fault(one):
             findings.append(refused)
-        elif isinstance(file := _file(one), Finding):
-            findings.append(file)
-            unwritable.add(one.key)
         else:
-            resource, told = _placed(Resource(one, namespace_of(one.key), file), inventory, propagations, chosen)
+            resource = Resource(one, namespace_of(one.key), file_of(one))
+            placed, told = _placed(resource, inventory, propagations, chosen)
             findings += told
-            found.append(resource)
-    twice = (key for key in catalog.duplicates if not is_read_by_a_room(key))
-    return _apart(found, frozenset((*unwritable, *twice)), findings)
+            found.append(placed)
+    twice = frozenset(key for key in catalog.duplicates if not is_read_by_a_room(key))
+    return _apart(found, twice, findings)
 
 
 def _placed(
@@ -87,13 +82,6 @@ def _path_fault(one: ConfigObject) -> Finding | None:
         message = f"metadata.name must be short enough for {name} to have at most {LONGEST_NAME} characters"
         return RESOURCE_PATH_NOT_USABLE.finding(message, one.where_at(("metadata", "name")))
     return None
-
-
-def _file(one: ConfigObject) -> File | Finding:
-    try:
-        return file_of(one)
-    except YamlError as error:
-        return RESOURCE_PATH_NOT_USABLE.finding(f"it must be data that YAML can hold: {error.message}", one.where)
 
 
 def _unknown(one: ConfigObject, marks: Marks, inventory: Inventory) -> Iterator[Finding]:

@@ -132,6 +132,7 @@ def test_a_file_that_stays_keeps_apart_from_new_ones() -> None:
     ("west", "kept"),
     [
         pytest.param(cluster("west", "{tier: core}"), set(), id="not-one-that-is-no-target-any-more"),
+        pytest.param(UNREADABLE, {OWNER}, id="one-in-an-unreadable-file"),
         pytest.param(cluster("west") + "---\n" + cluster("west"), {OWNER}, id="one-that-stands-twice"),
     ],
 )

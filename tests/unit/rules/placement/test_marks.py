@@ -67,6 +67,13 @@ EVERYWHERE = "ClusterPropagationPolicy/_cluster/c"
             "", "v1 ConfigMap", {POLICY_LABEL: "p"}, "", ["PropagationLabelIgnored"], id="a-resource-that-states-none"
         ),
         pytest.param("ferry", "my.dev/v1 Widget", {POLICY_LABEL: "p"}, HERE, [], id="a-kind-that-nobody-knows"),
+        pytest.param(
+            "", "v1 Namespace", {POLICY_LABEL: "''"}, "", ["PropagationLabelIgnored"], id="whose-value-does-not-matter"
+        ),
+        pytest.param(
+            "ferry", "v1 ConfigMap", {POLICY_LABEL: "p", CLUSTER_POLICY_LABEL: "7"}, HERE, ["PropagationLabelIgnored"],
+            id="nor-that-of-one-beside-it",
+        ),
         pytest.param("ferry", "v1 ConfigMap", {POLICY_LABEL: "''"}, None, ["PlacementInvalid"], id="no-name"),
         pytest.param("ferry", "v1 ConfigMap", {CLUSTER_POLICY_LABEL: "7"}, None, ["PlacementInvalid"], id="a-number"),
     ],
