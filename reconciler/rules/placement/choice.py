@@ -31,7 +31,7 @@ def _chosen(policy: PropagationPolicy, inventory: Inventory) -> frozenset[str]:
 
 
 def policy_findings(
-    propagations: Propagations, chosen: Chosen, used: Collection[ObjectKey], inventory: Inventory
+    propagations: Propagations, chosen: Chosen, named: Collection[ObjectKey | None], inventory: Inventory
 ) -> Iterator[Finding]:
     """Yield what is odd about sound policies: names of no cluster, no cluster at all, no resource."""
     for key, policy in propagations.sound.items():
@@ -39,7 +39,7 @@ def policy_findings(
         if not chosen[key]:
             message = "spec must choose a cluster for the policy to place anything; none has all that it asks for"
             yield PROPAGATION_POLICY_MATCHES_NO_CLUSTER.finding(message, policy.one.where_at(("spec",)))
-        if key not in used:
+        if key not in named:
             yield PROPAGATION_POLICY_UNUSED.finding(f"no resource names {key}", policy.one.where)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.krm.findings import Code, Finding, errors
+from reconciler.krm.findings import Code, Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.schema import scope
 from reconciler.rules.fields import shown
@@ -55,12 +55,11 @@ def is_read_by_a_room(key: ObjectKey) -> bool:
     return of_kubeadmiral or key.group in _READ_GROUPS
 
 
-def read_marks(one: ConfigObject) -> tuple[Marks | None, tuple[Finding, ...]]:
-    """Return what a resource says and warnings, or None and errors: then nobody knows where it goes."""
+def read_marks(one: ConfigObject) -> tuple[Marks, tuple[Finding, ...]]:
+    """Return what a resource says, and what is wrong with that: after an error nobody knows where it goes."""
     clusters, faults = _clusters(one)
     policy, told = _policy(one)
-    findings = (*faults, *told)
-    return (None if errors(findings) else Marks(clusters, policy)), findings
+    return Marks(clusters, policy), (*faults, *told)
 
 
 def namespace_of(key: ObjectKey) -> str:

@@ -68,7 +68,7 @@ class Resource:
     """A resource that says where it goes, as the file that it makes there.
 
     `namespace` is that of its package. `clusters` is None where nobody can tell now where it goes: it stays where it
-    is. `policy` is the sound one that it names.
+    is. `policy` is the one that it names, if any, which is sound where its clusters are known.
     """
 
     one: ConfigObject

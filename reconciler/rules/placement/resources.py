@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from reconciler.krm.findings import Finding
+from reconciler.krm.findings import Finding, errors
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.names import segment_fault
 from reconciler.rules.clusters.inventory import Inventory
@@ -61,16 +61,14 @@ def _placed(
 ) -> tuple[Resource, tuple[Finding, ...]]:
     """Return the resource with the clusters of its annotation and of its policy, if nothing is wrong with either."""
     marks, told = read_marks(resource.one)
-    if marks is None:
-        return resource, told
-    policy, missing = _policy(resource.one, marks, propagations)
-    told = (*told, *_unknown(resource.one, marks, inventory), *missing)
-    if missing:
+    resource = replace(resource, policy=marks.policy)
+    told = (*told, *_unknown(resource.one, marks, inventory), *_missing(resource, propagations))
+    if errors(told):
         return resource, told
     everywhere = frozenset(inventory.clusters)
     named = everywhere if EVERYWHERE in marks.clusters else everywhere.intersection(marks.clusters)
-    by_policy = chosen[policy] if policy else frozenset()
-    return replace(resource, clusters=named | by_policy, policy=policy), told
+    by_policy = chosen[marks.policy] if marks.policy else frozenset()
+    return replace(resource, clusters=named | by_policy), told
 
 
 def _path_fault(one: ConfigObject) -> Finding | None:
@@ -92,22 +90,21 @@ def _unknown(one: ConfigObject, marks: Marks, inventory: Inventory) -> Iterator[
             yield UNKNOWN_CLUSTER.finding(message, one.where_at(field))
 
 
-def _policy(
-    one: ConfigObject, marks: Marks, propagations: Propagations
-) -> tuple[ObjectKey | None, tuple[Finding, ...]]:
-    """Return the policy of a resource, which is sound, or why nobody knows now what it says."""
-    key = marks.policy
+def _missing(resource: Resource, propagations: Propagations) -> Iterator[Finding]:
+    """Yield why nobody knows now what the policy of a resource says, if it names one that is not sound."""
+    one, key = resource.one, resource.policy
     if key is None or (key in propagations.sound and key not in propagations.duplicates):
-        return key, ()
+        return
     label = CLUSTER_LABEL if key.kind == CLUSTER_KIND else NAMESPACED_LABEL
     how, where = f"metadata.labels.{label} names {key}", one.where_at(("metadata", "labels", label))
     if key in propagations.duplicates:
-        return None, (PROPAGATION_POLICY_UNUSABLE.finding(f"{how}, which stands twice in the config", where),)
-    if key in propagations.invalid:
-        return None, (PROPAGATION_POLICY_UNUSABLE.finding(f"{how}, which is invalid", where),)
-    unread = "" if propagations.is_whole else ", unless it is in a file that cannot be read"
-    there = _those_of(key, propagations)
-    return None, (PROPAGATION_POLICY_NOT_FOUND.finding(f"{how}, which does not exist{unread}{there}", where),)
+        yield PROPAGATION_POLICY_UNUSABLE.finding(f"{how}, which stands twice in the config", where)
+    elif key in propagations.invalid:
+        yield PROPAGATION_POLICY_UNUSABLE.finding(f"{how}, which is invalid", where)
+    else:
+        unread = "" if propagations.is_whole else ", unless it is in a file that cannot be read"
+        message = f"{how}, which does not exist{unread}{_those_of(key, propagations)}"
+        yield PROPAGATION_POLICY_NOT_FOUND.finding(message, where)
 
 
 def _those_of(key: ObjectKey, propagations: Propagations) -> str:

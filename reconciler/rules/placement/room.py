@@ -58,11 +58,11 @@ def placements_of(catalog: Catalog, inventory: Inventory, around: Surroundings) 
     ]
     guarded = {one.owner: one.guarded for one in placements if one.guarded}
     held = _held(guarded.values())
-    used = Counter(one.policy for one in resources.found if one.policy)
-    odd = policy_findings(propagations, chosen, used, inventory)
+    placed = Counter(one.policy for one in resources.found if one.policy and one.clusters is not None)
+    odd = policy_findings(propagations, chosen, {one.policy for one in resources.found}, inventory)
     return RoomResult(
         tuple(variant for one in placements for variant in one.packages),
-        statuses=tuple(_statuses(catalog, propagations, chosen, used, held)),
+        statuses=tuple(_statuses(catalog, propagations, chosen, placed, held)),
         findings=(*propagations.findings, *odd, *resources.findings, *_held_findings(propagations, held)),
         kept=frozenset(one.owner for one in placements if one.blindly),
         guards={owner: one.guard for owner, one in guarded.items()},
@@ -87,7 +87,8 @@ def _placement(
 ) -> _Placement:
     kept = doubt.kept(namespace, resources)
     packages = packages_of(namespace, resources, kept, inventory, around.engine)
-    policies = [propagations.sound[key] for key in sorted({one.policy for one in resources if one.policy})]
+    placing = {one.policy for one in resources if one.policy and one.policy in propagations.sound}
+    policies = [propagations.sound[key] for key in sorted(placing)]
     wanted = kept.blindly.union(one.place.repository for one in packages)
     guarded = (
         guard_packages(namespace, policies, wanted, doubt.existing(namespace), inventory, around) if policies else None
@@ -114,7 +115,7 @@ def _statuses(
     catalog: Catalog,
     propagations: Propagations,
     chosen: Chosen,
-    used: Mapping[ObjectKey, int],
+    placed: Mapping[ObjectKey, int],
     held: Mapping[ObjectKey, Sequence[str]],
 ) -> Iterator[ConfigStatus]:
     for kind in (CLUSTER_KIND, NAMESPACED_KIND):
@@ -123,4 +124,4 @@ def _statuses(
             if key in propagations.invalid:
                 yield invalid_status(one, propagations.invalid[key])
             else:
-                yield placed_status(one, chosen[key], used.get(key, 0), held.get(key, ()))
+                yield placed_status(one, chosen[key], placed.get(key, 0), held.get(key, ()))

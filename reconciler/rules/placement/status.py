@@ -19,7 +19,7 @@ def invalid_status(one: ConfigObject, fault: Finding) -> ConfigStatus:
 
 
 def placed_status(one: ConfigObject, clusters: Collection[str], resources: int, held: Collection[str]) -> ConfigStatus:
-    """Return the status of a sound policy: the clusters that it chooses, and how many resources name it."""
+    """Return the status of a sound policy: the clusters that it chooses, and how many resources it places."""
     fields = {"clusters": sorted(clusters)[:_LISTED], "clusterCount": len(clusters), "resources": resources}
     message = f"places {resources} resource(s) on {len(clusters)} cluster(s)"
     ready = Condition("Ready", "True", "Placed", message)

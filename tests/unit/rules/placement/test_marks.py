@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.krm.findings import errors
 from reconciler.rules.placement.marks import is_marked, not_placed, read_marks
 from tests.unit.rules.placement.placement_world import CLUSTER_POLICY_LABEL, POLICY_LABEL, catalog_of, config_map
 
@@ -19,7 +20,8 @@ def read(text: str) -> tuple[tuple[tuple[str, ...], str] | None, list[str]]:
     for found in findings:
         assert found.where.line
         assert found.where.pointer.startswith("/metadata/")
-    return (marks.clusters, str(marks.policy or "")) if marks else None, [found.code for found in findings]
+    read_as = None if errors(findings) else (marks.clusters, str(marks.policy or ""))
+    return read_as, [found.code for found in findings]
 
 
 @pytest.mark.parametrize(

@@ -241,6 +241,13 @@ def test_resources_that_would_share_a_file_are_both_told() -> None:
     assert listing(result) == {}
 
 
+def test_a_policy_of_a_resource_in_doubt_is_not_unused() -> None:
+    result = room(one_file(config_map(labels=by_policy(), clusters="''"), policy(EDGE)))
+
+    assert told(result) == ["PlacementInvalid"]
+    assert result.statuses[0].fields["resources"] == 0
+
+
 def test_a_sound_world_is_silent() -> None:
     result = room(one_file(config_map(labels=by_policy()), policy(EDGE)))
 
