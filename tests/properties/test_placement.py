@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +21,8 @@ from reconciler.snapshot.catalog import Catalog, read_catalog
 from reconciler.snapshot.files import File, FileTree
 from tests.unit.rules.placement.placement_world import (
     CLUSTER_POLICY_LABEL,
+    CLUSTERS,
+    FLEET,
     POLICY_LABEL,
     UNREADABLE,
     Branches,
@@ -106,23 +109,46 @@ def test_every_file_is_one_document_of_the_config(documents: list[str], per_file
             assert not file.data.decode().startswith("---")
 
 
+ACCIDENTS = ["unreadable", "twice", "invalid"]
+
+
 def spoiled(documents: list[str], how: str, number: int) -> dict[str, str]:
     """Return the documents after an accident: nothing in it is somebody's wish that a resource go."""
-    if how == "unreadable":
-        return {**in_files(documents[:number] + documents[number + 1 :], 1), "broken.yaml": UNREADABLE}
-    return {**in_files(documents, 1), "again.yaml": documents[number]}
+    before, text, after = documents[:number], documents[number], documents[number + 1 :]
+    match how:
+        case "unreadable":
+            return {**in_files(before + after, 1), "broken.yaml": UNREADABLE}
+        case "twice":
+            return {**in_files(documents, 1), "again.yaml": text}
+        case _:
+            text = re.sub("(?m)^spec: .*", "spec: {oops: 1}", re.sub(f"({CLUSTERS}: )[^}}]*", r"\1''", text))
+            return in_files([*before, text, *after], 1)
 
 
 @ROUNDS
-@given(documents=DOCUMENTS.filter(bool), how=st.sampled_from(["unreadable", "twice"]), data=st.data())
+@given(documents=DOCUMENTS.filter(bool), how=st.sampled_from(ACCIDENTS), data=st.data())
 def test_nothing_vanishes_by_accident(documents: list[str], how: str, data: st.DataObject) -> None:
-    """Whatever cannot be read or stands twice, policy or resource: what clusters have they still have."""
+    """Whatever cannot be read, stands twice or makes no sense: what clusters have they still have."""
     number = data.draw(st.integers(0, len(documents) - 1))
     before = room(in_files(documents, 1))
 
     after = room(spoiled(documents, how, number), Branches.of(before))
 
     assert placed_objects(before) <= placed_objects(after)
+
+
+@ROUNDS
+@given(documents=DOCUMENTS, how=st.sampled_from(["unreadable", "twice"]), file=st.sampled_from(sorted(FLEET)))
+def test_nothing_vanishes_with_what_says_which_clusters_there_are(documents: list[str], how: str, file: str) -> None:
+    """A package of a cluster that nobody knows now cannot be made, and is left alone with all of its owner."""
+    files = in_files(documents, 1)
+    before = room(files)
+    again = f"{FLEET[file]}---\n{FLEET[file]}" if how == "twice" else UNREADABLE
+
+    after = room(files, Branches.of(before), {**FLEET, file: again})
+
+    assert {one.owner.key for one in before.variants if one.place.repository in file} <= after.kept
+    assert {(name, key) for name, key in placed_objects(before) if name not in file} <= placed_objects(after)
 
 
 @ROUNDS
