@@ -31,7 +31,7 @@ def _chosen(policy: PropagationPolicy, inventory: Inventory) -> frozenset[str]:
 
 
 def policy_findings(
-    propagations: Propagations, chosen: Chosen, named: Collection[ObjectKey | None], inventory: Inventory
+    propagations: Propagations, chosen: Chosen, named: Collection[ObjectKey], inventory: Inventory
 ) -> Iterator[Finding]:
     """Yield what is odd about sound policies: names of no cluster, no cluster at all, no resource."""
     for key, policy in propagations.sound.items():

@@ -87,11 +87,13 @@ class Resource:
 class Resources:
     """The resources of a config that go to clusters, in the order of their identities, and what is wrong with others.
 
-    `doubtful` are objects that stand twice or can have no file: where they stand, they stay to the byte.
+    `doubtful` are objects that stand twice or would share a file: where they stand, they stay to the byte. `named` are
+    the policies that any of all these names.
     """
 
     found: tuple[Resource, ...] = ()
     doubtful: frozenset[ObjectKey] = frozenset()
+    named: frozenset[ObjectKey] = frozenset()
     findings: tuple[Finding, ...] = ()
 
 

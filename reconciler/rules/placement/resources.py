@@ -52,8 +52,13 @@ def read_resources(
             placed, told = _placed(resource, inventory, propagations, chosen)
             findings += told
             found.append(placed)
-    twice = frozenset(key for key in catalog.duplicates if not is_read_by_a_room(key))
-    return _apart(found, twice, findings)
+    twice = {key: copies for key, copies in catalog.copies.items() if not is_read_by_a_room(key)}
+    policies = [one.policy for one in found]
+    policies += (read_marks(one)[0].policy for copies in twice.values() for one in copies)
+    shared, faults = _sharing(found)
+    doubtful = shared.union(twice)
+    apart = tuple(one for one in found if one.key not in doubtful)
+    return Resources(apart, doubtful, frozenset(filter(None, policies)), (*findings, *faults))
 
 
 def _placed(
@@ -112,15 +117,15 @@ def _those_of(key: ObjectKey, propagations: Propagations) -> str:
     return f"; there are {', '.join(names)}" if 0 < len(names) <= _NAMED else ""
 
 
-def _apart(found: Sequence[Resource], doubtful: frozenset[ObjectKey], findings: list[Finding]) -> Resources:
-    """Return the resources that have a file of their own among all of their namespace, whichever go where."""
+def _sharing(found: Sequence[Resource]) -> tuple[frozenset[ObjectKey], list[Finding]]:
+    """Return the resources that would have one file if they met, whichever go where, and an error for each."""
     places: dict[tuple[str, str], list[Resource]] = {}
     for resource in found:
         places.setdefault((resource.namespace, full_name(resource.key)), []).append(resource)
     shared = {place: same for place, same in places.items() if len(same) > 1}
+    findings: list[Finding] = []
     for (_, name), same in shared.items():
         others = ", ".join(f"{each.key} at {each.one.file}:{each.one.document.line}" for each in same)
         message = f"only one resource may have the file {name}, and not {others}"
         findings += (RESOURCE_PATH_NOT_USABLE.finding(message, each.one.where) for each in same)
-    kept = doubtful.union(each.key for same in shared.values() for each in same)
-    return Resources(tuple(one for one in found if one.key not in kept), frozenset(kept), tuple(findings))
+    return frozenset(each.key for same in shared.values() for each in same), findings

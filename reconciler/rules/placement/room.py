@@ -59,7 +59,7 @@ def placements_of(catalog: Catalog, inventory: Inventory, around: Surroundings) 
     guarded = {one.owner: one.guarded for one in placements if one.guarded}
     held = _held(guarded.values())
     placed = Counter(one.policy for one in resources.found if one.policy and one.clusters is not None)
-    odd = policy_findings(propagations, chosen, {one.policy for one in resources.found}, inventory)
+    odd = policy_findings(propagations, chosen, resources.named, inventory)
     return RoomResult(
         tuple(variant for one in placements for variant in one.packages),
         statuses=tuple(_statuses(catalog, propagations, chosen, placed, held)),

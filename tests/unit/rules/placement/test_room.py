@@ -241,10 +241,24 @@ def test_resources_that_would_share_a_file_are_both_told() -> None:
     assert listing(result) == {}
 
 
-def test_a_policy_of_a_resource_in_doubt_is_not_unused() -> None:
-    result = room(one_file(config_map(labels=by_policy(), clusters="''"), policy(EDGE)))
+@pytest.mark.parametrize(
+    ("texts", "codes"),
+    [
+        pytest.param([config_map(labels=by_policy(), clusters="''")], ["PlacementInvalid"], id="that-is-invalid"),
+        pytest.param([config_map(labels=by_policy()), config_map()], [], id="that-stands-twice"),
+        pytest.param(
+            [config_map("a", ns, kind="v1 Namespace", labels={CLUSTER_POLICY_LABEL: "edge"}) for ns in ("", "x")],
+            ["ResourcePathNotUsable"] * 2,
+            id="that-would-share-its-file",
+        ),
+    ],
+)
+def test_a_policy_of_a_resource_in_doubt_is_not_unused(texts: list[str], codes: list[str]) -> None:
+    kind = cluster_policy if len(codes) == 2 else policy
 
-    assert told(result) == ["PlacementInvalid"]
+    result = room(one_file(*texts, kind(EDGE)))
+
+    assert told(result) == codes
     assert result.statuses[0].fields["resources"] == 0
 
 
