@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import ErrorDetails
 
 from reconciler.krm.names import ref_name_fault
+from reconciler.krm.pointer import PointerError, parse_pointer
 from reconciler.krm.yaml import Document, YamlError, parse
 from reconciler.web.address import split_address
 
@@ -179,6 +180,26 @@ class MergeSettings(_Group):
 
         if problems := read_key_table(value)[1]:
             raise ValueError("; ".join(problems))
+        return value
+
+
+class RuleSettings(_Group):
+    """What the rules do that act on every package on its way to a cluster."""
+
+    on_missing_policy: Literal["fail", "ignore"] = "fail"
+    secrets: Literal["warn", "block"] = "warn"
+    pod_spec_paths: dict[str, str] = {}
+
+    @field_validator("pod_spec_paths")
+    @classmethod
+    def _pointers(cls, value: dict[str, str]) -> dict[str, str]:
+        for kind, path in value.items():
+            if not kind.rpartition("/")[2] or kind.count("/") > 1:
+                raise ValueError(f'must name kinds as group/Kind, as apps.example/CloneSet does, not "{kind}"')
+            try:
+                parse_pointer(path)
+            except PointerError as error:
+                raise ValueError(f"must give a JSON pointer for {kind}, as /spec/template/spec is: {error}") from None
         return value
 
 
@@ -356,6 +377,7 @@ class Settings(_Group):
     approvals: ApprovalSettings = ApprovalSettings()
     guards: GuardSettings = GuardSettings()
     merge: MergeSettings = MergeSettings()
+    rules: RuleSettings = RuleSettings()
     functions: FunctionSettings = FunctionSettings()
     limits: LimitSettings = LimitSettings()
     forge: ForgeSettings = ForgeSettings()

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from reconciler import __version__
 from reconciler.daemon.approvals import Approvals
 from reconciler.daemon.backoff import Backoff
-from reconciler.daemon.codes import URL_REFUSED
+from reconciler.daemon.codes import NO_DESTINATION, URL_REFUSED
 from reconciler.daemon.config import ConfigSnapshot, FolderConfig, RepositoryConfig
 from reconciler.daemon.first_seen import FirstSeen
+from reconciler.daemon.placed import Placed
 from reconciler.daemon.proposals import STATE_NAME, FolderProposals, Proposals, RepositoryProposals
 from reconciler.daemon.publish import Announce
 from reconciler.daemon.publishers import Folder, Keep, Push
@@ -38,7 +39,7 @@ from reconciler.gitio.packages import UpstreamPackages
 from reconciler.gitio.source import FolderSource, RepositorySource, Source, open_source, resolve_repository
 from reconciler.gitio.url import GitUrl, check_allowed, parse_url, place_of
 from reconciler.krm.digest import digest
-from reconciler.krm.findings import Finding
+from reconciler.krm.findings import Finding, Where
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.merge3 import Winner
 from reconciler.krm.schema import read_key_table
@@ -47,14 +48,13 @@ from reconciler.packages.functions.registry import BUILTIN
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.packages.update import MergeOptions
 from reconciler.packages.update.deviations import options_of
-from reconciler.planning.decide import Render
-from reconciler.planning.destination import Destination
+from reconciler.planning.destination import Destination, conflicts
 from reconciler.planning.drafts import Words
 from reconciler.planning.fleet import DestinationPlan, FleetPlan
-from reconciler.planning.outcome import Draft, Leaving, Rendered
+from reconciler.planning.last_mile import LastMile
+from reconciler.planning.outcome import Draft, Leaving
 from reconciler.planning.plan import grows
-from reconciler.planning.render import Engine, render
-from reconciler.planning.source import Ingredients
+from reconciler.planning.render import Engine, Renderer
 from reconciler.planning.state import DestinationState, PackageRecord
 from reconciler.planning.tags import Tagging
 from reconciler.reporting.changes import compare
@@ -62,8 +62,15 @@ from reconciler.reporting.commit_message import draft_message, removal_message, 
 from reconciler.reporting.objects import status_files
 from reconciler.reporting.pull_request import announcement
 from reconciler.reporting.status_file import status_file
+from reconciler.rules.clusters.inventory import Inventory, read_inventory
+from reconciler.rules.overrides.apply import Options
+from reconciler.rules.overrides.clusters import inventory_findings
+from reconciler.rules.overrides.pod_spec import read_pod_spec_paths
+from reconciler.rules.overrides.read_policy import read_policies
+from reconciler.rules.placement.room import Surroundings as Around
+from reconciler.rules.placement.room import placements_of
 from reconciler.rules.repository import Repositories, Repository, read_repositories
-from reconciler.rules.variant import Place, RoomResult, Variant
+from reconciler.rules.variant import Place, RoomResult, joined
 from reconciler.rules.variants.naming import TargetKey
 from reconciler.rules.variants.room import Surroundings, kptfile_url, variants_of
 from reconciler.runners.commands import Commands
@@ -74,7 +81,7 @@ from reconciler.runners.functions import AllFunctions
 from reconciler.runners.process import Bounds
 from reconciler.runners.spoiled import SpoiledCalls
 from reconciler.settings import ForgeSettings, Settings, SettingsError
-from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ParseMemory, read_catalog
+from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ConfigObject, ParseMemory, read_catalog
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
 from reconciler.web.address import ListenError
@@ -86,9 +93,25 @@ if TYPE_CHECKING:
     from reconciler.web.webhooks import Webhooks
 
 Progress = Callable[[str, int, int], None]
-# addresses by (namespace, name), the Repositories that have one, and what is wrong with the others
-_Usable = tuple[Mapping[tuple[str, str], str], Repositories, Sequence[Finding]]
 _FIRST_REST_SECONDS = 5.0
+_NO_FLEET = "no-fleet.git"
+_REPOSITORY = (PORCH_GROUP, "Repository")
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where what one config commit speaks of lies: the Repositories with an address, the clusters, the destinations.
+
+    `urls` are by (namespace, name) of a Repository; `homeless` are clusters without a Repository while there is no
+    fleet.
+    """
+
+    urls: Mapping[tuple[str, str], str]
+    repositories: Repositories
+    inventory: Inventory
+    destinations: Sequence[Destination]
+    homeless: Sequence[str]
+    findings: Sequence[Finding]
 
 
 class NoStatusPlaceError(Exception):
@@ -263,7 +286,9 @@ def _engine_fact(settings: Settings) -> str:
     lets_run = f" functions {digest([listed, settings.functions.image_prefix])}" if listed else ""
     merging = settings.merge.model_dump(exclude_defaults=True, exclude={"profile"})
     merges = f" merge {digest(merging)}" if merging else ""
-    return f"{__version__} {settings.merge.profile}{merges}{lets_run}"
+    rules = settings.rules.model_dump(exclude_defaults=True)
+    ruled = f" rules {digest(rules)}" if rules else ""
+    return f"{__version__} {settings.merge.profile}{merges}{ruled}{lets_run}"
 
 
 def _merging(settings: Settings) -> MergeOptions:
@@ -335,7 +360,8 @@ class _Builder:
         self._options = git_options(settings)
         self._cache = Path(settings.cache).expanduser()
         self._memory: ParseMemory = {}
-        self._last: tuple[Catalog, _Usable] | None = None
+        self._last: tuple[Catalog, _Layout] | None = None
+        self._missing_is_empty = False
         self._limits = YamlLimits(
             file_bytes=settings.limits.file_bytes,
             depth=settings.limits.yaml_depth,
@@ -344,7 +370,11 @@ class _Builder:
         )
         self._functions = functions
         self._engine = Engine(
-            settings.merge.profile, settings.merge.conflict_policy, self._functions, _merging(settings)
+            settings.merge.profile,
+            settings.merge.conflict_policy,
+            self._functions,
+            _merging(settings),
+            settings.rules.secrets == "block",
         )
 
     def config(self) -> ConfigSource:
@@ -399,13 +429,15 @@ class _Builder:
         return Mirror.open(self._cache, url, self._options)
 
     def tools(self, missing_is_empty: bool, progress: Progress | None) -> Tools:
+        self._missing_is_empty = missing_is_empty
         return Tools(
             read_catalog=self._read_catalog,
             load=_load,
-            destinations=self._destinations,
+            destinations=lambda catalog: self._layout(catalog).destinations,
+            conflicts=self._conflicts,
             urls=self._urls,
             rooms=self._rooms,
-            render=self._render,
+            renderer=self._renderer,
             functions=self._functions,
             lock_tree=self._lock_tree,
             writer=_Writer,
@@ -432,13 +464,13 @@ class _Builder:
     def _resolve(self, text: str) -> str:
         return resolve_repository(text, self._source, self._options).connect
 
-    def _usable(self, catalog: Catalog) -> _Usable:
+    def _layout(self, catalog: Catalog) -> _Layout:
         # the same for all questions of a pass; a catalog never changes
         if self._last is None or self._last[0] is not catalog:
-            self._last = (catalog, self._find_usable(catalog))
+            self._last = (catalog, self._find_layout(catalog))
         return self._last[1]
 
-    def _find_usable(self, catalog: Catalog) -> _Usable:
+    def _find_layout(self, catalog: Catalog) -> _Layout:
         repositories, findings = read_repositories(catalog)
         # a fleet of a thousand Repositories may spell the same few addresses
         resolve = lru_cache(None)(self._resolve)
@@ -450,48 +482,68 @@ class _Builder:
             except GitError as error:
                 refused.append(URL_REFUSED.finding(f"Repository {one.key.name}: {error.message}", one.where))
         usable = {name: one for name, one in repositories.items() if name in urls}
-        return urls, usable, [*findings, *refused]
+        inventory = read_inventory(catalog, usable)
+        alone = [name for name, home in inventory.homes.items() if (home.group, home.kind) != _REPOSITORY]
+        fleet = self._fleet_url() if alone else ""
+        destinations = [_destination(one, urls[name]) for name, one in sorted(usable.items())]
+        destinations += [_of_fleet(catalog.objects[inventory.homes[name]], fleet) for name in alone if fleet]
+        found = (*findings, *refused, *inventory.findings)
+        return _Layout(urls, usable, inventory, destinations, () if fleet else alone, found)
 
-    def _destinations(self, catalog: Catalog) -> Sequence[Destination]:
-        urls, usable, _ = self._usable(catalog)
-        return [_destination(one, urls[name]) for name, one in sorted(usable.items())]
+    def _fleet_url(self) -> str:
+        """Return where clusters without a Repository live; "" for nowhere. Offline, that need not be anywhere."""
+        if self._settings.fleet.url:
+            return parse_url(self._settings.fleet.url).connect
+        return str(self._cache.absolute() / _NO_FLEET) if self._missing_is_empty else ""
+
+    def _conflicts(self, catalog: Catalog) -> Mapping[ObjectKey, Finding]:
+        layout = self._layout(catalog)
+        told = layout.inventory.conflicts
+        twice = {one.key: told[one.name] for one in layout.destinations if one.deployment and one.name in told}
+        return {**twice, **conflicts(layout.destinations)}
 
     def _urls(self, catalog: Catalog) -> tuple[Sequence[str], Sequence[str]]:
-        urls, usable, _ = self._usable(catalog)
+        layout = self._layout(catalog)
         named = {(place.namespace, place.repository) for place in _named_upstreams(catalog)}
-        upstreams = {urls[name] for name, one in usable.items() if not one.deployment or name in named}
-        destinations = {urls[name] for name, one in usable.items()}
-        return sorted(upstreams), sorted(destinations)
+        repositories = layout.repositories.items()
+        upstreams = {layout.urls[name] for name, one in repositories if not one.deployment or name in named}
+        return sorted(upstreams), sorted({one.url for one in layout.destinations})
 
     def _rooms(
         self, catalog: Catalog, remotes: Remotes, states: Mapping[Destination, DestinationState], now: int
     ) -> RoomResult:
-        _, usable, findings = self._usable(catalog)
+        layout = self._layout(catalog)
+        percent, engine = self._settings.guards.max_delete_percent, _engine_fact(self._settings)
         around = Surroundings(
-            usable, RemoteUpstreams(remotes, self._resolve), _children(states),
-            self._settings.guards.max_delete_percent, _engine_fact(self._settings),
+            layout.repositories, RemoteUpstreams(remotes, self._resolve), _children(states), percent, engine,
             Limits(**self._settings.limits.cel.model_dump()), now, _held(states),
         )  # fmt: skip
-        result = variants_of(catalog, around)
-        return replace(result, findings=(*findings, *result.findings))
+        before = Placed(states, remotes)
+        placed = placements_of(catalog, layout.inventory, Around(before, percent, engine, before.held()))
+        told = RoomResult(findings=(*layout.findings, *self._policy_findings(catalog)))
+        return _housed(joined([variants_of(catalog, around), placed, told]), layout)
+
+    def _policy_findings(self, catalog: Catalog) -> tuple[Finding, ...]:
+        mile = self._renderer(catalog).last_mile
+        return (*mile.policies.findings, *inventory_findings(mile.policies.sound.values(), mile.clusters.values()))
+
+    def _renderer(self, catalog: Catalog) -> Renderer:
+        rules = self._settings.rules
+        options = Options(rules.on_missing_policy, read_pod_spec_paths(rules.pod_spec_paths))
+        last_mile = LastMile(read_policies(catalog), self._layout(catalog).inventory.clusters, options)
+        return Renderer(catalog, last_mile, self._engine)
 
     def _tagging(self, catalog: Catalog) -> Tagging:
         return Tagging(self._settings.git.revision_tags, frozenset(_named_upstreams(catalog)))
-
-    def _render(self, catalog: Catalog) -> Render:
-        def one(variant: Variant, made: Ingredients) -> Rendered:
-            return render(variant, made, catalog, self._engine)
-
-        return one
 
     def _lock_tree(self, files: FileTree, catalog: Catalog, remotes: Remotes) -> TreeId | None:
         kptfile = read_kptfile(files[KPTFILE].data) if KPTFILE in files else ()
         lock = kptfile.upstream_lock.git if isinstance(kptfile, Kptfile) and kptfile.upstream_lock else None
         if lock is None:
             return None
-        urls, usable, _ = self._usable(catalog)
-        for name, one in usable.items():
-            remote = remotes.get(urls[name]) if kptfile_url(one.url) == kptfile_url(lock.repo) else None
+        layout = self._layout(catalog)
+        for name, one in layout.repositories.items():
+            remote = remotes.get(layout.urls[name]) if kptfile_url(one.url) == kptfile_url(lock.repo) else None
             if remote is not None:
                 return remote.tree_if_known(CommitId(lock.commit), lock.directory.strip("/"))
         return None
@@ -520,6 +572,27 @@ def _list(value: object) -> list[object]:
 def _destination(one: Repository, url: str) -> Destination:
     return Destination(
         one.key, url, kptfile_url(one.url), one.branch, one.directory, one.deployment, one.where, one.tag_prefix
+    )
+
+
+def _housed(result: RoomResult, layout: _Layout) -> RoomResult:
+    """Return the result without packages for clusters that have no place: no Repository, and no fleet (design 10.3)."""
+    lost = sorted({one.place.repository for one in result.variants} & set(layout.homeless))
+    findings = (_no_destination(layout.inventory.homes[name], name) for name in lost)
+    variants = tuple(one for one in result.variants if one.place.repository not in layout.homeless)
+    return replace(result, variants=variants, findings=(*result.findings, *findings))
+
+
+def _no_destination(home: ObjectKey, name: str) -> Finding:
+    message = f"cluster {name} has no Repository, and without fleet.url there is nowhere else for what goes to it"
+    return NO_DESTINATION.finding(message, Where(object=str(home)))
+
+
+def _of_fleet(one: ConfigObject, url: str) -> Destination:
+    """Return the destination of a cluster that has no Repository: a branch of the fleet's (design 3)."""
+    name = one.key.name
+    return Destination(
+        one.key, url, kptfile_url(url), f"clusters/{name}", "", True, one.where, f"{name}/", one.api_version
     )
 
 

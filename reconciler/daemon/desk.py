@@ -17,19 +17,21 @@ from reconciler.krm.findings import Finding, softened
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.branches import Layout
 from reconciler.planning.claims import Claims
-from reconciler.planning.destination import Destination, conflicts, draft_branch
+from reconciler.planning.destination import Destination, draft_branch
 from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.ingredients import TooLargeToReadError
 from reconciler.planning.outcome import Rendered
-from reconciler.planning.plan import Decided, Workshop, decide_destination, new_state, plan_destination
+from reconciler.planning.plan import Decided, decide_destination, new_state, plan_destination
 from reconciler.planning.promoter import for_promoter, is_resting, metadata_path, proposed_branch
+from reconciler.planning.rollouts import Progresses, Rollouts, with_rollouts
 from reconciler.planning.source import Ingredients
 from reconciler.planning.standing import Heads, removal_names
 from reconciler.planning.state import DestinationState
+from reconciler.planning.survey import Surveyed, Workshop, survey
 from reconciler.planning.tags import missing_tags, tag_start
 from reconciler.reporting.hydrator_metadata import metadata_file
 from reconciler.rules.guards import ACK_DELETIONS
-from reconciler.rules.variant import RoomResult, Upstream, Variant
+from reconciler.rules.variant import Place, RoomResult, Upstream, Variant
 from reconciler.snapshot.catalog import DEFAULT_NAMESPACE, PORCH_GROUP, Catalog
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
@@ -44,15 +46,16 @@ class Desk:
     """What one pass has at hand while it plans."""
 
     def __init__(
-        self, snapshot: ConfigSnapshot, catalog: Catalog, remotes: Remotes, tools: Tools, room: RoomResult
+        self, snapshot: ConfigSnapshot, catalog: Catalog, remotes: Remotes, tools: Tools, room: RoomResult, now: int
     ) -> None:
         self.snapshot = snapshot
         self._catalog = catalog
         self._remotes = remotes
         self._tools = tools
         self._room = room
+        self._now = now
         self._writer = tools.writer(snapshot.id)
-        self._render = tools.render(catalog)
+        self._render = tools.renderer(catalog)
         self._tagging = tools.tagging(catalog)
         self._told_by_tags: set[str] = set()
         self._roots: dict[str, CommitId] = {}
@@ -63,10 +66,16 @@ class Desk:
         stalled = {one.owner.key for one in room.stalled}
         # of an object that stands there twice nobody knows what it wants, but it is there (design 10.2)
         self._unplaced = frozenset(stalled | room.kept | catalog.duplicates)
-        self._homes = {variant.owner.key: variant.place for variant in room.variants}
-        self._alive = frozenset({variant.owner.key for variant in room.variants} | self._unplaced)
+        self._homes: dict[ObjectKey, frozenset[Place]] = {}
+        for variant in room.variants:
+            known = self._homes.get(variant.owner.key, frozenset())
+            self._homes[variant.owner.key] = known | {variant.place}
+        self._spreading = frozenset(variant.owner.key for variant in room.variants if variant.spreads)
+        self._alive = frozenset(self._homes.keys() | self._unplaced)
         self.sources_read: dict[TreeId, FileTree] = {}
         self.renders = 0
+        self.rollouts = Rollouts()
+        self._clusters: dict[str, Surveyed | None] = {}
 
     def tell(self, stage: str, done: int, total: int) -> None:
         """Say how far the pass is."""
@@ -84,7 +93,7 @@ class Desk:
 
     def as_of(self) -> int:
         """Return the latest date among the commits that were read (design 10.13)."""
-        dates = [variant.upstream.committer_seconds for variant in self._room.variants]
+        dates = [variant.source.committer_seconds for variant in self._room.variants]
         return max([self.snapshot.seconds, *dates])
 
     def plan(self, destinations: Sequence[Destination], others: Iterable[DestinationPlan]) -> list[DestinationPlan]:
@@ -92,10 +101,12 @@ class Desk:
 
         `others` are planned already. First comes what is wanted, everywhere: only then can be said what may go.
         """
+        surveyed = [self._survey(destination) for destination in destinations]
+        self._look_at_rollouts()
         decided = []
-        for index, destination in enumerate(destinations):
+        for index, one in enumerate(surveyed):
             self.tell("planning", index, len(destinations))
-            decided.append(self._decide(destination))
+            decided.append(self._decide(one))
         self.tell("planning", len(destinations), len(destinations))
         settled = (one.reconciled for one in (*others, *decided))
         reconciled: frozenset[ObjectKey] = frozenset().union(*settled)
@@ -118,13 +129,32 @@ class Desk:
             return plan.layouts
         return for_promoter(plan, self._tools.draft_template, metadata_file(dry))
 
-    def _decide(self, destination: Destination) -> Decided | DestinationPlan:
+    def _survey(self, destination: Destination) -> Surveyed | DestinationPlan:
         try:
-            return self._decided(destination)
+            found = self._surveyed(destination)
         except GitError as error:
-            return _left_alone(destination, _trouble(destination, error))
+            found = _left_alone(destination, _trouble(destination, error))
+        if destination.deployment:
+            self._clusters[destination.name] = found if isinstance(found, Surveyed) else None
+        return found
 
-    def _decided(self, destination: Destination) -> Decided | DestinationPlan:
+    def _look_at_rollouts(self) -> None:
+        """Find out how far rules have come, of what all clusters have published: only then can be rendered."""
+        mile = self._render.last_mile
+        if mile.rollouts:
+            progresses = Progresses(self._clusters, self._render.answers, mile)
+            self.rollouts = progresses.rollouts(self._now)
+            self._render = replace(self._render, last_mile=with_rollouts(mile, self.rollouts))
+
+    def _decide(self, surveyed: Surveyed | DestinationPlan) -> Decided | DestinationPlan:
+        if isinstance(surveyed, DestinationPlan):
+            return surveyed
+        try:
+            return decide_destination(surveyed, replace(surveyed.shop, answers=self._render.answers))
+        except GitError as error:
+            return _left_alone(surveyed.destination, _trouble(surveyed.destination, error))
+
+    def _surveyed(self, destination: Destination) -> Surveyed | DestinationPlan:
         remote = self.remote(destination.url)
         clash = self._conflicts.get(destination.key)
         if clash or remote is None:
@@ -138,17 +168,17 @@ class Desk:
         if not (state.packages or heads.absent):
             self._bring_tags(destination.url, remote)
         shop = Workshop(
-            self._catalog, _Sources(self, remote), self._counted, self._writer,
+            self._render.answers, _Sources(self, remote), self._counted, self._writer,
             self._tools.draft_template, self.snapshot.seconds, self._tools.removal_template,
         )  # fmt: skip
         proposed = proposed_branch(destination, self._tools.draft_template)
         besides = metadata_path(destination, proposed) if proposed else None
         objects = DestinationObjects(remote, destination, besides)
-        return decide_destination(destination, claims, state, heads, objects, shop)
+        return survey(destination, claims, state, heads, objects, shop)
 
     @cached_property
     def _conflicts(self) -> Mapping[ObjectKey, Finding]:
-        return conflicts(self._tools.destinations(self._catalog))
+        return self._tools.conflicts(self._catalog)
 
     def _unreachable(self, destination: Destination) -> Finding:
         return _trouble(destination, self._remotes.failures.get(destination.url))
@@ -158,8 +188,9 @@ class Desk:
         written = self._catalog.get(destination.key)
         return Claims(
             tuple(self._by_place.get(here, ())), self._alive, self._unplaced, self._catalog.is_whole,
-            self._stalled_at.get(here, frozenset()), self._homes, self._room.guards, self._dependents.get(here, {}),
-            self._alike, self._is_ownerless, written.annotations.get(ACK_DELETIONS, "") if written else "",
+            self._stalled_at.get(here, frozenset()), self._homes, self._spreading, self._room.guards,
+            self._dependents.get(here, {}), self._alike, self._is_ownerless,
+            written.annotations.get(ACK_DELETIONS, "") if written else "",
         )  # fmt: skip
 
     @cached_property
@@ -173,9 +204,10 @@ class Desk:
     @cached_property
     def _dependents(self) -> Mapping[tuple[str, str], Mapping[str, ObjectKey]]:
         found: dict[tuple[str, str], dict[str, ObjectKey]] = {}
-        for variant in self._room.variants:
-            here = found.setdefault((variant.upstream.namespace, variant.upstream.repository), {})
-            here.setdefault(variant.upstream.package, variant.owner.key)
+        for upstream, owner in ((one.upstream, one.owner) for one in self._room.variants):
+            if upstream:
+                here = found.setdefault((upstream.namespace, upstream.repository), {})
+                here.setdefault(upstream.package, owner.key)
         return found
 
     @cached_property
@@ -186,7 +218,7 @@ class Desk:
     @cached_property
     def _is_ownerless(self) -> bool:
         written = {*self._catalog.objects, *self._catalog.duplicates}
-        return not any((key.group, key.kind) in _OWNERS for key in written)
+        return not self._alive and not any((key.group, key.kind) in _OWNERS for key in written)
 
     def _heads(self, destination: Destination, remote: Remote, state: DestinationState, claims: Claims) -> Heads:
         refs = remote.refs
@@ -270,7 +302,7 @@ def _is_unknown(key: ObjectKey) -> bool:
 
 def _trouble(destination: Destination, error: GitError | None, more: str = "") -> Finding:
     why = error.told if error else "it was not fetched"
-    return REPOSITORY_UNREACHABLE.finding(f"Repository {destination.name}: {why}{more}", destination.where)
+    return REPOSITORY_UNREACHABLE.finding(f"{destination.title}: {why}{more}", destination.where)
 
 
 def unread(plan: FleetPlan, remotes: Remotes) -> tuple[Finding, ...]:

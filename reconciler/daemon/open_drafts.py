@@ -15,10 +15,10 @@ from reconciler.krm.findings import Finding
 from reconciler.planning.destination import Destination, draft_branch
 from reconciler.planning.ground import Ground
 from reconciler.planning.open_drafts import DraftedPackage, OpenDraft, open_drafts
-from reconciler.planning.plan import gone_from
 from reconciler.planning.promoter import is_resting, proposed_branch
 from reconciler.planning.standing import Heads, recognise, removal_names, settle_drafts
 from reconciler.planning.state import DestinationState
+from reconciler.planning.survey import gone_from
 from reconciler.reporting.commit_message import sync_message
 from reconciler.reporting.open_drafts import PackageSheet, Rejection, Sheet
 from reconciler.reporting.review_messages import PACKAGE_TRAILER, causes_in, reason_in
@@ -60,14 +60,14 @@ class DraftReader:
         try:
             return self._read(destination)
         except GitError as error:
-            return Bench(destination, trouble=f"Repository {destination.name}: {error.told}")
+            return Bench(destination, trouble=f"{destination.title}: {error.told}")
 
     def _read(self, destination: Destination) -> Bench:
         remote = self._remotes.get(destination.url)
         if remote is None:
             error = self._remotes.failures.get(destination.url)
             why = error.told if error else "it was not fetched"
-            return Bench(destination, trouble=f"Repository {destination.name}: {why}")
+            return Bench(destination, trouble=f"{destination.title}: {why}")
         state = read_state(destination, remote, self._names.state)
         if state is None:
             return Bench(destination, trouble=self._forgotten(destination, remote))
@@ -84,7 +84,7 @@ class DraftReader:
         branch = draft_branch(self._names.draft, destination, "")
         if HEADS + branch not in remote.refs:
             return ""
-        return f"Repository {destination.name}: nothing is remembered of {branch}; sync first, which reads it anew"
+        return f"{destination.title}: nothing is remembered of {branch}; sync first, which reads it anew"
 
     def _heads(self, destination: Destination, remote: Remote, state: DestinationState) -> Heads:
         refs = remote.refs

@@ -174,7 +174,7 @@ def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publishe
     states = read_states(destinations, remotes, tools.state_ref)
     known = {one: state for one, state in states.items() if isinstance(state, DestinationState)}
     room = tools.rooms(catalog, remotes, known, found.now)
-    desk = Desk(snapshot, catalog, remotes, tools, room)
+    desk = Desk(snapshot, catalog, remotes, tools, room, found.now)
     destinations = [one for one in destinations if one in states or desk.is_wanted(one)]
     plans: dict[ObjectKey, DestinationPlan] = {}
     outcomes: dict[str, Outcome] = {}
@@ -212,7 +212,8 @@ def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publishe
     )  # fmt: skip
     publisher.finish(fleet, remotes)
     is_to_retry = isinstance(proposed, Failed) or tagged.failed or approved.failed
-    due = _due(room, retry if is_to_retry else None, approved.due, requested.due)
+    next_wave = found.now if desk.rollouts.is_unsure and desk.renders else desk.rollouts.due
+    due = _due(room, retry if is_to_retry else None, approved.due, requested.due, next_wave)
     return Report(fleet, outcomes, written, desk.renders, due, proposed, tagged, approved, requested.opened)
 
 

@@ -226,9 +226,9 @@ class Remote:
         # the trees that a state keeps alive are read one by one, when somebody wants them
         root = self.commit(commit).tree
         found = {entry.name: BlobId(entry.id) for entry in self._reader.tree(root) if not entry.is_tree}
-        packages = self._reader.subtree(root, "packages")
-        if packages:
-            found |= {path: blob for path, _, blob in self._reader.walk(TreeId(packages), "packages/")}
+        for folder in ("packages", "texts"):
+            if tree := self._reader.subtree(root, folder):
+                found |= {path: blob for path, _, blob in self._reader.walk(TreeId(tree), f"{folder}/")}
         contents = self._reader.blobs(found.values())
         return {path: contents[blob] for path, blob in found.items()}
 
@@ -280,6 +280,10 @@ class DestinationObjects:
     def steps(self, head: CommitId, base: CommitId) -> Sequence[Step]:
         """Return our commits after `base` up to `head`, oldest first; each names its package in a trailer."""
         return [self._step(commit) for commit in self.first_parents(base, head) or ()]
+
+    def seconds(self, commit: CommitId) -> int:
+        """Return the committer date of a commit."""
+        return self._commit(commit).seconds
 
     def _step(self, commit: CommitId) -> Step:
         message = self._commit(commit).message

@@ -63,9 +63,7 @@ def read_state(destination: Destination, remote: Remote, state_ref: str) -> Dest
     try:
         return remote.state(commit)
     except EngineTooOldError as error:
-        return ENGINE_TOO_OLD.finding(f"Repository {destination.name}: {error}; left alone", destination.where)
+        return ENGINE_TOO_OLD.finding(f"{destination.title}: {error}; left alone", destination.where)
     except StateUnreadableError as error:
-        message = (
-            f"Repository {destination.name}: {error}; left alone until the ref is mended, or deleted to be rebuilt"
-        )
+        message = f"{destination.title}: {error}; left alone until the ref is mended, or deleted to be rebuilt"
         return STATE_UNREADABLE.finding(message, destination.where)

@@ -15,11 +15,13 @@ from reconciler.daemon.remotes import Remote, Remotes
 from reconciler.daemon.requests import Requested, Requests
 from reconciler.daemon.tags import Tagged
 from reconciler.gitio.verdicts import Outcome
-from reconciler.planning.decide import Render
+from reconciler.krm.findings import Finding
+from reconciler.krm.identity import ObjectKey
 from reconciler.planning.destination import Destination
 from reconciler.planning.drafts import Writer
 from reconciler.planning.fleet import FleetPlan
 from reconciler.planning.proposal import Proposal
+from reconciler.planning.render import Renderer
 from reconciler.planning.state import DestinationState
 from reconciler.planning.tags import Tagging
 from reconciler.rules.variant import RoomResult
@@ -112,7 +114,8 @@ class Tools:
     destinations: Callable[[Catalog], Sequence[Destination]]
     urls: Callable[[Catalog], tuple[Sequence[str], Sequence[str]]]
     rooms: Rooms
-    render: Callable[[Catalog], Render]
+    conflicts: Callable[[Catalog], Mapping[ObjectKey, Finding]]
+    renderer: Callable[[Catalog], Renderer]
     functions: FunctionsToday
     lock_tree: Callable[[FileTree, Catalog, Remotes], TreeId | None]
     writer: Callable[[str], Writer]

@@ -24,10 +24,10 @@ class Claims:
     out; `complete` is False while a file of the config could not be read, so that nobody's absence is proved
     (design 10.5). `stalled` are the packages that owners want which cannot be worked out now.
 
-    What decides on what nobody wants any more: `homes` is where each owner's package goes, `guards` say what sets let
-    go, `dependents` name by package one who has it as upstream, `alike` are objects of kinds that no room reads, by
-    namespace and name. `ownerless`: the config has no owner of packages at all; `acknowledged` is what the Repository
-    says to that.
+    What decides on what nobody wants any more: `homes` are the places that each owner wants, several for those in
+    `spreading`, `guards` say what sets let go, `dependents` name by package one who has it as upstream, `alike` are
+    objects of kinds that no room reads, by namespace and name. `ownerless`: the config has no owner of packages at
+    all; `acknowledged` is what the Repository says to that.
     """
 
     variants: tuple[Variant, ...]
@@ -35,7 +35,8 @@ class Claims:
     unplaced: frozenset[ObjectKey]
     complete: bool
     stalled: frozenset[str] = frozenset()
-    homes: Mapping[ObjectKey, Place] = field(default_factory=dict)
+    homes: Mapping[ObjectKey, frozenset[Place]] = field(default_factory=dict)
+    spreading: frozenset[ObjectKey] = frozenset()
     guards: Mapping[ObjectKey, Guard] = field(default_factory=dict)
     dependents: Mapping[str, ObjectKey] = field(default_factory=dict)
     alike: Mapping[tuple[str, str], ObjectKey] = field(default_factory=dict)
@@ -67,7 +68,12 @@ class Claims:
 
     def is_free_of(self, owner: Owner, place: Place) -> bool:
         """Return whether an owner does not want a place any more: it is gone, or wants another one (design 10.14)."""
-        return not self.has(owner) or self.homes.get(owner.key, place) != place
+        return not self.has(owner) or place not in self.homes.get(owner.key, {place})
+
+    def home(self, owner: Owner) -> Place | None:
+        """Return the one place of an owner that has only one, None where it is not known, or one of many."""
+        places = self.homes.get(owner.key, frozenset()) if owner.key not in self.spreading else frozenset()
+        return next(iter(places), None)
 
     def keeps(self, owner: Owner) -> bool:
         """Return whether the owner is there, but where its package goes cannot be told in this pass."""

@@ -23,6 +23,12 @@ CODES = (
         Scope.DESTINATION,
         "A branch that was there before is gone, or a Repository points elsewhere now.",
     ),
+    DIRECTORY_NOT_OWNED := Code(
+        "DirectoryNotOwned",
+        Severity.ERROR,
+        Scope.PACKAGE,
+        "A directory that nobody here owns is in the way of what is generated.",
+    ),
     DOWNSTREAM_CONFLICT := Code(
         "DownstreamConflict",
         Severity.ERROR,

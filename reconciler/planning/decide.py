@@ -11,6 +11,7 @@ from reconciler.krm.findings import Code, Finding, Severity, Where, errors
 from reconciler.packages.functions.facts import is_function
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.planning.codes import (
+    DIRECTORY_NOT_OWNED,
     DOWNSTREAM_CONFLICT,
     DOWNSTREAM_EXISTS,
     DRAFT_EDITED,
@@ -22,6 +23,7 @@ from reconciler.planning.codes import (
 from reconciler.planning.conflicts import conflict_data
 from reconciler.planning.downgrade import DOWNGRADE, goes_back
 from reconciler.planning.ingredients import Sources, TooLargeToReadError, ingredients_of
+from reconciler.planning.last_mile import ROLLOUT
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Rendered, Unchanged
 from reconciler.planning.settling import hold
 from reconciler.planning.source import Ingredients
@@ -34,10 +36,9 @@ from reconciler.rules.variants.status import (
     variant_stalled,
     variant_waiting,
 )
-from reconciler.snapshot.catalog import Catalog
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import TreeId
-from reconciler.snapshot.trace import Trace, changed_answers
+from reconciler.snapshot.trace import Answers, Trace, changed_answers
 
 READY, VALID = variant_ready()
 
@@ -70,11 +71,11 @@ class Question:
         return replace(self.record, owner=self.variant.owner) if self.owner_gone else None
 
 
-def decide(question: Question, catalog: Catalog, sources: Sources, render: Render) -> Outcome:
+def decide(question: Question, answers: Answers, sources: Sources, render: Render) -> Outcome:
     """Return what to do about one package; renders only when the trace or the branches say so."""
     question = _at_known_commit(question)
     try:
-        return _decide(question, catalog, sources, render)
+        return _decide(question, answers, sources, render)
     except TooLargeToReadError as error:
         message = f"package {question.variant.place} cannot be made: {error}"
         return failed(question, (_finding(question, PACKAGE_TOO_LARGE, message),), question.variant.facts)
@@ -84,7 +85,7 @@ def decide(question: Question, catalog: Catalog, sources: Sources, render: Rende
         return replace(blocked, retry=True)
 
 
-def _decide(question: Question, catalog: Catalog, sources: Sources, render: Render) -> Outcome:
+def _decide(question: Question, answers: Answers, sources: Sources, render: Render) -> Outcome:
     record = question.mine
     if (record is None or not record.owned) and (refusal := _refuse(question)):
         return refusal
@@ -93,21 +94,36 @@ def _decide(question: Question, catalog: Catalog, sources: Sources, render: Rend
     question = replace(question, variant=held)
     if record is None:
         return _render(question, (), sources, render)
-    functions = {name: sources.function(name) or was for name, was in record.trace.items() if is_function(name)}
-    moved = changed_answers(record.trace, {**question.variant.facts, **functions}, catalog)
+    moved = _moved(question.variant, record.trace, answers, sources)
     if not moved and (settled := _settled(question, record)):
         return settled
     return _render(question, moved, sources, render)
+
+
+def _moved(variant: Variant, trace: Trace, answers: Answers, sources: Sources) -> tuple[str, ...]:
+    functions = {name: sources.function(name) or was for name, was in trace.items() if is_function(name)}
+    return changed_answers(trace, {**variant.facts, **functions}, answers)
+
+
+def is_current(question: Question, answers: Answers, sources: Sources) -> bool:
+    """Return whether a package was last rendered from what it is made of today, whatever rollouts have come to."""
+    question = _at_known_commit(question)
+    record = question.mine
+    held = hold(question.variant, record, question.seen)
+    if record is None or isinstance(held, Blocked):
+        return False
+    trace = {name: answer for name, answer in record.trace.items() if not name.startswith(f"{ROLLOUT} ")}
+    return not _moved(held, trace, answers, sources)
 
 
 def _at_known_commit(question: Question) -> Question:
     """A branch head that moved without changing the package is no update: the lock stays where it was (porch 14.1)."""
     upstream, record = question.variant.upstream, question.record
     known = record.outcome.get("upstream", {}) if record else {}
-    if not _is_same(upstream, known):
+    if upstream is None or not _is_same(upstream, known):
         return question
     upstream = replace(upstream, commit=known["commit"], committer_seconds=known["seconds"])
-    return replace(question, variant=replace(question.variant, upstream=upstream))
+    return replace(question, variant=replace(question.variant, source=upstream))
 
 
 def _settled(question: Question, record: PackageRecord) -> Outcome | None:
@@ -166,24 +182,39 @@ def _refuse(question: Question) -> Blocked | None:
         message = f"packages cannot be nested: {variant.place} and {', '.join(question.nested)}"
         return stalled(question, DOWNSTREAM_CONFLICT, message)
     if variant.adoption == "adoptNone" and (seen.published or seen.drafted):
-        exists = downstream_exists(variant.place.repository, variant.place.package)[0]
-        return stalled(question, DOWNSTREAM_EXISTS, exists.message)
+        return _in_the_way(question)
     return None
+
+
+def _in_the_way(question: Question) -> Blocked:
+    """Return that something nobody here owns stands where the package is to go (design 10.14)."""
+    place = question.variant.place
+    if question.variant.upstream:
+        exists = downstream_exists(place.repository, place.package)[0]
+        return stalled(question, DOWNSTREAM_EXISTS, exists.message)
+    message = (
+        f"a directory that nobody here owns stands where {place} is to go; move it away, or annotate all that goes"
+        ' there with reconciler.dev/adopt: "true" to take it over'
+    )
+    return stalled(question, DIRECTORY_NOT_OWNED, message)
 
 
 def _render(question: Question, moved: tuple[str, ...], sources: Sources, render: Render) -> Outcome:
     variant = question.variant
     record = question.mine or PackageRecord(variant.owner, labels=variant.labels, annotations=variant.annotations)
-    made = ingredients_of(variant.upstream, record, question.seen, sources)
+    made = ingredients_of(variant.source, record, question.seen, sources)
     if made is None:
-        return _merge_base_missing(question)
+        assert variant.upstream, "what a room makes needs nothing that could be missing"
+        return _merge_base_missing(question, variant.upstream)
     rendered = render(variant, made)
     trace = {**rendered.trace, **variant.facts}
     if errors(rendered.findings):
-        return failed(question, rendered.findings, trace)
+        blocked = failed(question, rendered.findings, trace, rendered.reason)
+        return replace(blocked, policies=rendered.policies)
     record = replace(
         record, owner=variant.owner, owned=True, trace=trace, wanted=rendered.files.id, review=rendered.review,
-        conflicts=tuple(conflict_data(one) for one in rendered.source.drafted),
+        conflicts=tuple(conflict_data(one) for one in rendered.source.drafted), policies=rendered.policies,
+        rules=rendered.rules,
     )  # fmt: skip
     record = _declined_without_edits(record, rendered, question)
     if unchanged := _compare(question, record, rendered.findings):
@@ -224,11 +255,10 @@ def _unwritable(question: Question, trace: Trace) -> Blocked | None:
     return _stuck(question, trace) if question.seen.stuck else None
 
 
-def _merge_base_missing(question: Question) -> Blocked:
-    place, ref = question.variant.place, question.variant.upstream.ref
+def _merge_base_missing(question: Question, upstream: Upstream) -> Blocked:
     message = (
-        f"package {place} was not made here, and its upstreamLock names a commit that no Repository has;"
-        f" correct the lock, or remove it and the package is not updated to {ref}"
+        f"package {question.variant.place} was not made here, and its upstreamLock names a commit that no Repository"
+        f" has; correct the lock, or remove it and the package is not updated to {upstream.ref}"
     )
     return failed(question, (_finding(question, MERGE_BASE_MISSING, message),), question.variant.facts)
 
@@ -264,10 +294,10 @@ def stalled(question: Question, code: Code, message: str) -> Blocked:
     return Blocked(question.variant, question.record, variant_stalled(code.name, message), (finding,), question.seen)
 
 
-def failed(question: Question, findings: tuple[Finding, ...], trace: Trace) -> Blocked:
-    """Return the outcome for an error after validation: Ready=False/Error with the texts of the errors."""
+def failed(question: Question, findings: tuple[Finding, ...], trace: Trace, reason: str = "") -> Blocked:
+    """Return the outcome for an error after validation: Ready=False, for `reason` or Error, with the errors' texts."""
     message = "; ".join(finding.message for finding in errors(findings))
-    conditions = variant_failed(message)
+    conditions = variant_failed(message, reason or "Error")
     return Blocked(question.variant, question.mine, conditions, findings, question.seen, trace)
 
 
@@ -296,9 +326,12 @@ def _finding(question: Question, code: Code, message: str) -> Finding:
 def _task(question: Question, base: TreeId) -> str:
     """Return porch 15.3's word for what the commit does; the status file has it, so no trace may decide it."""
     record, seen = question.mine, question.seen
-    if record is None or not record.owned:
-        return "adopt" if seen.published or seen.drafted else "clone"
-    if seen.published is None and seen.drafted is None:
+    is_new = seen.published is None and seen.drafted is None
+    if (record is None or not record.owned) and not is_new:
+        return "adopt"
+    if question.variant.upstream is None:
+        return "generate"
+    if record is None or is_new:
         return "clone"
     if _same_upstream(question, record, base):
         return "mutate" if seen.drafted else "edit"
@@ -308,7 +341,8 @@ def _task(question: Question, base: TreeId) -> str:
 def _same_upstream(question: Question, record: PackageRecord, base: TreeId) -> bool:
     last, known = record.put or record.ours, record.outcome.get("upstream", {})
     # while a package is blocked, state hears of newer upstreams than the last offer was made from
-    return _is_same(question.variant.upstream, known) and (last is None or last.base == base)
+    upstream = question.variant.upstream
+    return upstream is not None and _is_same(upstream, known) and (last is None or last.base == base)
 
 
 def _is_same(upstream: Upstream, known: Mapping[str, Any]) -> bool:
@@ -320,7 +354,7 @@ def _is_same(upstream: Upstream, known: Mapping[str, Any]) -> bool:
 def _causes(question: Question, moved: tuple[str, ...], sources: Sources) -> tuple[str, ...]:
     if question.mine is None or not question.mine.owned:
         return ("variant",)
-    known = question.mine.outcome.get("upstream", {})
-    if "upstream" in moved and goes_back(question.variant.upstream, known, sources.is_behind):
+    known, upstream = question.mine.outcome.get("upstream", {}), question.variant.upstream
+    if upstream and "upstream" in moved and goes_back(upstream, known, sources.is_behind):
         return (*moved, DOWNGRADE)
     return moved or ("branch",)

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from reconciler.krm.findings import Finding, Where
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.codes import DESTINATION_CONFLICT
+from reconciler.rules.repository import API_VERSION as REPOSITORY_API_VERSION
 
 STATUS_FOLDER = ".reconciler"
 
 
 @dataclass(frozen=True)
 class Destination:
-    """One Repository that receives packages. `directory` is "" or ends without a slash.
+    """One Repository, or cluster of the fleet repository, that receives packages. `directory` ends without a slash.
 
-    `url` names the remote, `url_text` is what people wrote, without credentials; `tag_prefix` is what the tags of its
-    revisions start with (design 10.11).
+    `key` is the object that says so, with its `api_version`. `url` names the remote, `url_text` is what people wrote,
+    without credentials; `tag_prefix` is what the tags of its revisions start with (design 10.11).
     """
 
     key: ObjectKey
@@ -28,6 +29,12 @@ class Destination:
     deployment: bool
     where: Where
     tag_prefix: str = ""
+    api_version: str = REPOSITORY_API_VERSION
+
+    @property
+    def title(self) -> str:
+        """What it is and what it is called, for people."""
+        return f"{self.key.kind} {self.name}"
 
     @property
     def name(self) -> str:
@@ -86,10 +93,12 @@ def _clash(one: Destination, other: Destination) -> str:
     return ""
 
 
+def _full(one: Destination) -> str:
+    return f"{one.key.kind} {one.key.namespace}/{one.name}" if one.key.namespace else one.title
+
+
 def _conflict(one: Destination, other: Destination, why: str) -> Finding:
-    message = (
-        f"Repository {one.key.namespace}/{one.name} cannot be written to: {other.key.namespace}/{other.name} {why}"
-    )
+    message = f"{_full(one)} cannot be written to: {_full(other)} {why}"
     return DESTINATION_CONFLICT.finding(message, one.where)
 
 

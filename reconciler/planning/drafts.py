@@ -111,7 +111,7 @@ def _is_edited(ground: Ground, package: str) -> bool:
 
 
 def _step(draft: Draft, words: Words, config_seconds: int) -> Step:
-    seconds = max(config_seconds, draft.variant.upstream.committer_seconds)
+    seconds = max(config_seconds, draft.variant.source.committer_seconds)
     return Step(draft.variant.place.package, draft.rendered.files, words.status, words.message, seconds)
 
 

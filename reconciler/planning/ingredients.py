@@ -8,7 +8,7 @@ from typing import Protocol
 from reconciler.planning.conflicts import read_conflict
 from reconciler.planning.source import Ingredients, Standing, stands_alone
 from reconciler.planning.state import Offer, PackageRecord, Seen
-from reconciler.rules.variant import Earlier, Upstream
+from reconciler.rules.variant import Earlier, Generated, Upstream
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
 
@@ -48,23 +48,26 @@ class Sources(Protocol):
         ...
 
 
-def ingredients_of(upstream: Upstream, record: PackageRecord, seen: Seen, sources: Sources) -> Ingredients | None:
+def ingredients_of(
+    source: Upstream | Generated, record: PackageRecord, seen: Seen, sources: Sources
+) -> Ingredients | None:
     """Return what a package is made from; None when the upstream that it once came from cannot be found.
 
-    Where no offer of ours tells how a package came to be, people made it, from the upstream at its lock (design 10.7).
+    Where no offer of ours tells how a package came to be, people made it, from the upstream at its lock (design 10.7),
+    or, where a room makes it, from nothing.
     """
-    came = sources.upstream(upstream)
-    ours = _standing(seen.published, record.ours, upstream, came, sources)
-    put = _standing(seen.drafted, record.put, upstream, came, sources)
+    came = source.files if isinstance(source, Generated) else sources.upstream(source)
+    ours = _standing(seen.published, record.ours, source, came, sources)
+    put = _standing(seen.drafted, record.put, source, came, sources)
     if (ours is None and seen.published) or (put is None and seen.drafted):
         return None
     if put:
         put = replace(put, conflicts=tuple(map(read_conflict, record.conflicts)))
-    return Ingredients(came, ours, put, _earlier(record, sources))
+    return Ingredients(came, ours, put, _earlier(record, sources), isinstance(source, Generated), record.rules)
 
 
 def _standing(
-    tree: TreeId | None, offer: Offer | None, upstream: Upstream, came: FileTree, sources: Sources
+    tree: TreeId | None, offer: Offer | None, source: Upstream | Generated, came: FileTree, sources: Sources
 ) -> Standing | None:
     if tree is None:
         return None
@@ -74,7 +77,7 @@ def _standing(
         for name in (offer.rendered, offer.merged, offer.plain, offer.base):
             known[name] = known.get(name) or sources.standing(name)
         return Standing(files, known[offer.rendered], known[offer.merged], known[offer.plain], known[offer.base])
-    base = _base_of(files, upstream, came, sources)
+    base = FileTree() if isinstance(source, Generated) else _base_of(files, source, came, sources)
     return Standing(files, files, files, base, base) if base is not None else None
 
 

@@ -14,6 +14,7 @@ from reconciler.krm.identity import ObjectKey
 from reconciler.planning.conflicts import conflict_data
 from reconciler.planning.source import NO_SOURCE, Source
 from reconciler.planning.state import PackageRecord, Seen
+from reconciler.rules.overrides.rollout import RuleId
 from reconciler.rules.variant import Injected, Owner, Variant
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import TreeId
@@ -36,6 +37,9 @@ class Rendered:
 
     `conditions` are the Kptfile's and `Rendered`; `gates` the condition types that must be True to publish;
     `results` what each function said. `source` entered the pipeline; `overruled` are edits that the rules undid.
+    `overrides` is what policies changed, leaf by leaf, `policies` how each of them was used (kubeadmiral 10.3, 10.4),
+    `rules` by which texts of their rules it was made;
+    `reason` is the code of what withholds the package, where that is an error of theirs.
     """
 
     files: FileTree
@@ -47,6 +51,10 @@ class Rendered:
     trace: Trace = field(default_factory=dict)
     source: Source = NO_SOURCE
     overruled: tuple[Conflict, ...] = ()
+    overrides: tuple[Mapping[str, Any], ...] = ()
+    policies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    rules: Mapping[RuleId, str] = field(default_factory=dict)
+    reason: str = ""
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
@@ -106,7 +114,8 @@ class Unchanged:
 class Blocked:
     """Nothing may be written for this package; what stands stays (design 10.26).
 
-    `retry`: the world kept it from being made, so that not even state may take note (design 10.19).
+    `retry`: the world kept it from being made, so that not even state may take note (design 10.19). `policies` says
+    how its render used override policies, None where there was none.
     """
 
     variant: Variant
@@ -116,6 +125,7 @@ class Blocked:
     seen: Seen
     trace: Trace = field(default_factory=dict)
     retry: bool = False
+    policies: Mapping[str, Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,14 @@ from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.branches import End, Grow, Layout
-from reconciler.planning.claims import Claims, ask, chosen
-from reconciler.planning.codes import DESTINATION_MISSING
-from reconciler.planning.decide import READY, VALID, Render, decide, finding_data
+from reconciler.planning.claims import ask, chosen
+from reconciler.planning.decide import READY, VALID, decide, finding_data
 from reconciler.planning.destination import Destination
-from reconciler.planning.drafts import Words, Writer, closed_heads, lay_out_all
+from reconciler.planning.drafts import Words, closed_heads, lay_out_all
 from reconciler.planning.fleet import DestinationPlan
-from reconciler.planning.ground import Ground, Objects
+from reconciler.planning.ground import Ground
 from reconciler.planning.ingredients import Sources, TooLargeToReadError
 from reconciler.planning.outcome import Blocked, Draft, Held, Outcome, Unchanged, reconciled_owners
-from reconciler.planning.recovery import recover
 from reconciler.planning.removals import (
     Departures,
     find_departures,
@@ -29,36 +27,17 @@ from reconciler.planning.removals import (
     recalled,
     without_recalled,
 )
-from reconciler.planning.standing import Heads, recognise, settle_drafts
 from reconciler.planning.state import DestinationState, Offer, PackageRecord
+from reconciler.planning.survey import Surveyed, Workshop
 from reconciler.rules.variant import Variant
-from reconciler.snapshot.catalog import Catalog
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId, blob_id
 
 
 @dataclass(frozen=True)
-class Workshop:
-    """What planning works with: the config's objects, contents by tree id, the renderer, the words."""
-
-    catalog: Catalog
-    sources: Sources
-    render: Render
-    writer: Writer
-    draft_template: str
-    config_seconds: int
-    removal_template: str = "removals/{repository}"
-
-
-@dataclass(frozen=True)
-class Decided:
+class Decided(Surveyed):
     """One destination with what becomes of the packages that are wanted; what nobody wants is not decided yet."""
 
-    destination: Destination
-    claims: Claims
-    before: DestinationState
-    ground: Ground
-    shop: Workshop
     outcomes: tuple[Outcome, ...]
     losers: tuple[Outcome, ...]
 
@@ -68,18 +47,12 @@ class Decided:
         return reconciled_owners(self.outcomes)
 
 
-def decide_destination(
-    destination: Destination, claims: Claims, state: DestinationState, heads: Heads, objects: Objects, shop: Workshop
-) -> Decided | DestinationPlan:
-    """Return what becomes of the packages that are wanted on one destination, or the plan to leave it alone."""
-    if finding := gone_from(destination, state, heads):
-        return DestinationPlan(destination, heads, state, state, findings=(finding,))
-    now = settle_drafts(recognise(state, destination, heads, objects), destination, heads, objects)
-    ground = Ground(destination, now, heads, objects, shop.draft_template, shop.removal_template)
-    ground = recover(ground, claims.variants, shop.sources)
-    winners, losers = chosen(claims, ground.state)
-    outcomes = [decide(ask(one, claims, ground), shop.catalog, shop.sources, shop.render) for one in winners.values()]
-    return Decided(destination, claims, state, ground, shop, tuple(outcomes), tuple(losers))
+def decide_destination(one: Surveyed, shop: Workshop) -> Decided:
+    """Return what becomes of the packages that are wanted on one destination."""
+    winners, losers = chosen(one.claims, one.ground.state)
+    asked = (ask(variant, one.claims, one.ground) for variant in winners.values())
+    outcomes = [decide(question, shop.answers, shop.sources, shop.render) for question in asked]
+    return Decided(one.destination, one.claims, one.before, one.ground, shop, tuple(outcomes), tuple(losers))
 
 
 def plan_destination(decided: Decided, reconciled: Collection[ObjectKey]) -> DestinationPlan:
@@ -131,28 +104,6 @@ def _read(tree: TreeId, sources: Sources) -> FileTree | None:
         return sources.standing(tree)
     except TooLargeToReadError:
         return None
-
-
-def gone_from(destination: Destination, state: DestinationState, heads: Heads) -> Finding | None:
-    """Return why a destination is left alone: its branch, seen before, is gone or elsewhere (git.md finding 8)."""
-    known = (state.url, state.branch, state.directory)
-    wanted = (destination.url_text, destination.branch, destination.directory)
-    if known != wanted:
-        message = (
-            f"Repository {destination.name} pointed to {_place(known)} before and to {_place(wanted)} now; left alone"
-        )
-    elif state.seen and (heads.branch is None or heads.absent):
-        message = (
-            f"branch {destination.branch} of {destination.url_text} is gone, though it was there before; left alone"
-        )
-    else:
-        return None
-    return DESTINATION_MISSING.finding(message, destination.where)
-
-
-def _place(place: tuple[str, str, str]) -> str:
-    url, branch, directory = place
-    return f"{url} branch {branch} directory /{directory}"
 
 
 def _after(
@@ -210,8 +161,9 @@ def _found_record(outcome: Outcome, words: Words | None, branch: str) -> Package
         case Blocked():
             record = outcome.record or _first_record(outcome.variant)
             found = _found("blocked", outcome.variant, outcome.findings, outcome.conditions)
+            used = record.policies if outcome.policies is None else outcome.policies
             # what was dropped is told by the trace of then
-            return replace(record, trace=outcome.trace, seen=outcome.seen, outcome=found, dropped=None)
+            return replace(record, trace=outcome.trace, seen=outcome.seen, outcome=found, dropped=None, policies=used)
 
 
 def _first_record(variant: Variant) -> PackageRecord:
@@ -238,7 +190,7 @@ def _offer(draft: Draft, words: Words) -> Offer:
         plain=draft.plain,
         review=draft.rendered.review,
         against=draft.seen.published,
-        upstream=draft.variant.upstream.words,
+        upstream=draft.variant.source.words,
     )
 
 
@@ -249,7 +201,7 @@ def _found(
         "kind": kind,
         "conditions": [condition.as_data() for condition in conditions],
         "findings": [finding_data(finding) for finding in findings],
-        "upstream": {**variant.upstream.as_data(), "seconds": variant.upstream.committer_seconds},
+        "upstream": {**variant.source.as_data(), "seconds": variant.source.committer_seconds},
     }
 
 

@@ -20,7 +20,7 @@ from reconciler.planning.ingredients import Sources
 from reconciler.planning.outcome import review_digest
 from reconciler.planning.state import Offer, PackageRecord, Revision
 from reconciler.planning.tags import TaggedRevision
-from reconciler.rules.variant import Variant
+from reconciler.rules.variant import Generated, Variant
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
 
@@ -138,17 +138,31 @@ def _offer(
         base = TreeId(status["trees"]["base"])
         review = _review(status)
         stands = status["trees"] == {"base": base, "merged": base, "rendered": tree}
-        upstream = replace(variant.upstream, **status["upstream"]["to"])
+        words = _words_of_source(variant, status, tree, base, sources)
     except (KeyError, TypeError, AttributeError):
         # the file is open to everybody's edits: what makes no sense is as good as none
         return None
-    if not stands or upstream.repo != variant.upstream.repo:
-        return None
-    # only what the lock leads to is read, and state may name only a source that was read
-    if sources.lock_tree(sources.standing(tree)) != upstream.tree or sources.upstream(upstream).id != base:
+    if not stands or words is None:
         return None
     against = None if tree == published else published
-    return Offer(tree, blob, base, base, base, review, against, upstream.words)
+    return Offer(tree, blob, base, base, base, review, against, words)
+
+
+def _words_of_source(
+    variant: Variant, status: Mapping[str, Any], tree: TreeId, base: TreeId, sources: Sources
+) -> str | None:
+    """Return the words for the source that a status file tells of, None where that cannot be read any more.
+
+    State may name only a source that was read: what a room makes now, or what the lock leads to.
+    """
+    source = variant.source
+    if isinstance(source, Generated):
+        sources.keep(source.files)
+        return source.words if source.files.id == base else None
+    upstream = replace(source, **status["upstream"]["to"])
+    if upstream.repo != source.repo or sources.lock_tree(sources.standing(tree)) != upstream.tree:
+        return None
+    return upstream.words if sources.upstream(upstream).id == base else None
 
 
 def _review(status: Mapping[str, Any]) -> str:

@@ -66,8 +66,8 @@ def _doubt(gone: Mapping[str, PackageRecord], ground: Ground, claims: Claims) ->
     if not claims.ownerless or not new or claims.acknowledged == token:
         return ""
     return (
-        "the config has no PackageVariant and no PackageVariantSet at all, as if another folder were read; to confirm,"
-        f' annotate Repository {ground.destination.name} with {ACK_DELETIONS}: "{token}"'
+        "the config has nothing at all that wants packages, as if another folder were read; to confirm,"
+        f' annotate {ground.destination.title} with {ACK_DELETIONS}: "{token}"'
     )
 
 
@@ -88,8 +88,10 @@ class _Gone:
     def why(self) -> str:
         """Why it is not wanted."""
         owner = self.record.owner
-        if home := self.claims.homes.get(owner.key):
+        if home := self.claims.home(owner):
             return f"{owner.key} wants {home} now"
+        if owner.key in self.claims.homes:
+            return f"{owner.key} has nothing there any more"
         if owner.set in self.claims.guards:
             return f"{owner.set} does not select it any more"
         return f"{owner.key} is gone"
@@ -128,8 +130,9 @@ def is_on_draft(record: PackageRecord, seen: Seen) -> bool:
 
 def _guarded(one: _Gone) -> Held | None:
     """Return why the set that made the owner, being there, does not let the package go (porch 11.6)."""
-    maker = one.record.owner.set
-    guard = one.claims.guards.get(maker) if maker else None
+    owner = one.record.owner
+    maker = owner.set or owner.key
+    guard = one.claims.guards.get(maker)
     destination = one.ground.destination.key
     if guard is None or guard.releases(Place(destination.namespace, destination.name, one.package)):
         return None
@@ -140,7 +143,7 @@ def _guarded(one: _Gone) -> Held | None:
 
 def _early(one: _Gone, reconciled: Collection[ObjectKey]) -> Held | None:
     """Return why it is too early: the new place is not there yet (porch 6.4), or others are made from it (porch 7)."""
-    home, key = one.claims.homes.get(one.record.owner.key), one.record.owner.key
+    home, key = one.claims.home(one.record.owner), one.record.owner.key
     if home and key not in reconciled and not _in_each_others_way(one, home.repository, home.package):
         return one.held(REMOVAL_WAITS, f"package {one.place} stays until {key} has its package at {home}")
     if dependent := one.claims.dependents.get(one.package):

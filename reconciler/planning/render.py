@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from reconciler.krm.conditions import Condition, upsert
 from reconciler.krm.conflicts import Conflict
@@ -24,14 +25,19 @@ from reconciler.planning.codes import (
     UPSTREAM_LOCK_MISSING,
 )
 from reconciler.planning.conflicts import place_of
+from reconciler.planning.last_mile import LastMile, overridden_condition
 from reconciler.planning.outcome import Rendered
 from reconciler.planning.source import Ingredients, Source, mix, overruled
-from reconciler.rules.variant import ConflictPolicy, Variant
+from reconciler.rules.overrides.in_force import Texts
+from reconciler.rules.overrides.usage import usage_data
+from reconciler.rules.secrets_in_branch import secret_findings
+from reconciler.rules.variant import ConflictPolicy, Injected, Upstream, Variant
 from reconciler.snapshot.catalog import Catalog
 from reconciler.snapshot.files import FileTree
-from reconciler.snapshot.trace import View
+from reconciler.snapshot.trace import Answers, View
 
 RENDERED = "Rendered"
+_SUCCESS = Condition(RENDERED, "True", "RenderSuccess")
 CRD_GROUP, CRD_KIND = "apiextensions.k8s.io", "CustomResourceDefinition"
 
 
@@ -40,64 +46,125 @@ class Engine:
     """How packages are rendered: by our habits (`safe`) or kpt's (`compat`), and by which functions.
 
     `conflict_policy` says who wins where both sides changed the same; a variant's own `conflictPolicy` goes before it.
-    `merging` is the profile's, with switches of its own.
+    `merging` is the profile's, with switches of its own. `blocks_secrets`: a Secret with values withholds its package.
     """
 
     profile: Profile
     conflict_policy: ConflictPolicy = "upstream"
     functions: Functions = BUILTIN
     merging: MergeOptions = field(default_factory=MergeOptions)
+    blocks_secrets: bool = False
 
 
-def render(variant: Variant, made: Ingredients, catalog: Catalog, engine: Engine) -> Rendered:
-    """Return the package: brought to its upstream, in its context, mutated, and run through its functions.
+@dataclass(frozen=True)
+class Renderer:
+    """Renders packages by what one config commit says: its objects, its clusters, its policies."""
+
+    catalog: Catalog
+    last_mile: LastMile
+    engine: Engine
+
+    @cached_property
+    def answers(self) -> Answers:
+        """Who answers what a render asks, today."""
+        return Answers(self.catalog, self.last_mile.answers())
+
+    def __call__(self, variant: Variant, made: Ingredients) -> Rendered:
+        """Return the package as it should stand; raises InterruptedFunctionError."""
+        return render(variant, made, self.answers, self.last_mile, self.engine)
+
+
+def render(variant: Variant, made: Ingredients, answers: Answers, last_mile: LastMile, engine: Engine) -> Rendered:
+    """Return the package: brought to its upstream, in its context, mutated, run through its functions, overridden.
 
     Error findings mean that the files must not be used, as when the upstream, or a function, has a path that no tree
     of ours may hold (design 8, path traversal), or when both sides changed the same and the policy is `block`. A
     function that fails or cannot run here leaves the package as it was before its pipeline, gated by
     `Rendered=False` (design 10.19). Raises InterruptedFunctionError.
     """
-    view = View(catalog)
-    policy = variant.conflict_policy or engine.conflict_policy
+    view = View(answers)
+    policy = "upstream" if made.is_generated else variant.conflict_policy or engine.conflict_policy
     options = _merge_options(made, engine, policy, view)
     source = mix(made, variant.strategy, options)
     found = (*source.findings, *(_blocking(source) if policy == "block" else ()))
-    rendered, stages = (
-        _rendered(variant, source, made, view, engine) if not errors(found) else (Rendered(source.files), ())
-    )
+    run = _Run(variant, source, view)
+    rendered = run.render(made, last_mile, engine) if not errors(found) else Rendered(source.files)
+    if not errors((*found, *rendered.findings)):
+        rendered = _without_secrets(rendered, engine)
     findings = (
         *variant.findings,
         *in_package((*found, *rendered.findings), str(variant.place), str(variant.owner.key)),
     )
-    overruled = tuple(_overruled(source, stages, options))
+    overruled = tuple(_overruled(source, run.stages, options))
     return replace(
         rendered, source=source, overruled=overruled, findings=findings, trace={**view.trace, **rendered.trace}
     )
 
 
-Stages = tuple[tuple[str, FileTree], ...]
+def _without_secrets(rendered: Rendered, engine: Engine) -> Rendered:
+    """Return what is told of Secrets on their way to a branch, and withheld where that is wanted (design 10.29)."""
+    found = secret_findings(rendered.files, block=engine.blocks_secrets)
+    reason = found[0].code if found and engine.blocks_secrets else rendered.reason
+    return replace(rendered, findings=(*rendered.findings, *found), reason=reason)
 
 
-def _rendered(
-    variant: Variant, source: Source, made: Ingredients, view: View, engine: Engine
-) -> tuple[Rendered, Stages]:
-    """Return the package and, where it may be used, what the variant and then the functions made of the source."""
-    files, found = _cloned(variant, source, engine)
-    if errors(found):
-        return Rendered(files, findings=found), ()
-    mutated = variant.mutation(files, view, made.earlier)
-    found = (*found, *mutated.findings)
-    if errors(found):
-        return Rendered(mutated.files, findings=found), ()
-    result = run_pipeline(mutated.files, engine.functions, engine.profile)
-    if faults := _path_faults(variant, result.files):
-        return Rendered(result.files, findings=(*found, *faults), trace=result.asked), ()
-    conditions, gates = _conditions(result)
-    rendered = Rendered(
-        result.files, conditions, gates, mutated.injected, tuple(step.as_data() for step in result.steps),
-        (*found, *_pipeline_findings(variant, result)), result.asked,
-    )  # fmt: skip
-    return rendered, ((variant.owner.key.kind, mutated.files), ("pipeline", result.files))
+class _Run:
+    """One render on its way: what each stage made of the package, and what was found so far."""
+
+    def __init__(self, variant: Variant, source: Source, view: View) -> None:
+        self.variant = variant
+        self.source = source
+        self.view = view
+        self.stages: list[tuple[str, FileTree]] = []
+        self.findings: tuple[Finding, ...] = ()
+
+    def render(self, made: Ingredients, last_mile: LastMile, engine: Engine) -> Rendered:
+        """Return the package and, where it may be used, note what each of the rules made of the source."""
+        files, upstream = self.source.files, self.variant.upstream
+        if upstream:
+            files = self._found(*_cloned(self.variant, upstream, self.source, engine))
+        if errors(self.findings):
+            return Rendered(files, findings=self.findings)
+        mutated = self.variant.mutation(files, self.view, made.earlier)
+        files = self._found(mutated.files, mutated.findings)
+        if errors(self.findings):
+            return Rendered(files, findings=self.findings)
+        self.stages.append((self.variant.owner.key.kind, files))
+        if upstream is None:
+            return self._overridden(Rendered(files, (_SUCCESS,)), last_mile, made.had)
+        rendered, failed = self._piped(files, mutated.injected, engine)
+        return rendered if failed else self._overridden(rendered, last_mile, made.had)
+
+    def _found(self, files: FileTree, findings: tuple[Finding, ...]) -> FileTree:
+        self.findings += findings
+        return files
+
+    def _piped(self, files: FileTree, injected: tuple[Injected, ...], engine: Engine) -> tuple[Rendered, bool]:
+        """Return the package after its functions, and whether it must stay as it is: one failed (design 10.19)."""
+        result = run_pipeline(files, engine.functions, engine.profile)
+        if faults := _path_faults(self.variant, result.files):
+            return Rendered(result.files, findings=(*self.findings, *faults), trace=result.asked), True
+        self.stages.append(("pipeline", result.files))
+        self.findings += _pipeline_findings(self.variant, result)
+        conditions, gates = _conditions(result)
+        steps = tuple(step.as_data() for step in result.steps)
+        rendered = Rendered(result.files, conditions, gates, injected, steps, self.findings, result.asked)
+        return rendered, result.failure is not None
+
+    def _overridden(self, rendered: Rendered, last_mile: LastMile, had: Texts) -> Rendered:
+        """Return the package as its cluster is to have it; elsewhere nothing is overridden (design 10.16)."""
+        if not self.variant.cluster:
+            return rendered
+        result = last_mile.override(rendered.files, self.variant.cluster, self.view, had)
+        self.findings += result.findings
+        done = replace(rendered, findings=self.findings, policies=usage_data(result.resources))
+        if faults := errors(result.findings):
+            return replace(done, reason=faults[0].code)
+        self.stages.append(("overrides", result.files))
+        conditions = upsert(rendered.conditions, *overridden_condition(result))
+        rules = {name: text for name, text in result.rules.items() if text is not None}
+        overrides = tuple(result.as_data())
+        return replace(done, files=result.files, conditions=conditions, overrides=overrides, rules=rules)
 
 
 def _merge_options(made: Ingredients, engine: Engine, policy: ConflictPolicy, view: View) -> MergeOptions:
@@ -116,7 +183,7 @@ def _blocking(source: Source) -> Iterator[Finding]:
         yield MERGE_CONFLICT.finding(message, Where(one.file, pointer=one.pointer))
 
 
-def _overruled(source: Source, stages: Stages, options: MergeOptions) -> Iterator[Conflict]:
+def _overruled(source: Source, stages: Iterable[tuple[str, FileTree]], options: MergeOptions) -> Iterator[Conflict]:
     known = set()
     for rule, files in stages:
         for one in overruled(source, files, rule, options):
@@ -131,34 +198,29 @@ def _path_faults(variant: Variant, files: FileTree) -> tuple[Finding, ...]:
     return tuple(PATH_REFUSED.finding(f"{variant.place}: {fault}", where) for fault in faults)
 
 
-def _cloned(variant: Variant, source: Source, engine: Engine) -> tuple[FileTree, tuple[Finding, ...]]:
-    package, upstream = variant.place.package, variant.upstream
-    name = package.rpartition("/")[2]
+def _cloned(
+    variant: Variant, upstream: Upstream, source: Source, engine: Engine
+) -> tuple[FileTree, tuple[Finding, ...]]:
+    name = variant.place.package.rpartition("/")[2]
     lock = UpstreamAt(upstream.repo, upstream.directory, upstream.ref, upstream.commit)
-    files, found = _followed(variant, source, name, lock, engine)
+    found: tuple[Finding, ...] = ()
+    if not source.follows:
+        files, found = source.files, (_not_followed(variant, upstream),)
+    elif lock_of(source.files) == lock:
+        # a clone of the wanted upstream that people made is adopted as it is
+        files = source.files
+    else:
+        files, found = clone(source.files, name, lock, engine.profile, source.base)
     if errors(found) or not variant.deployment:
         return files, found
-    files, more = ensure_context(files, name, package)
+    files, more = ensure_context(files, name, variant.place.package)
     return files, (*found, *more)
 
 
-def _followed(
-    variant: Variant, source: Source, name: str, lock: UpstreamAt, engine: Engine
-) -> tuple[FileTree, tuple[Finding, ...]]:
-    if not source.follows:
-        return source.files, (_not_followed(variant),)
-    # a clone of the wanted upstream that people made is adopted as it is
-    return (
-        (source.files, ())
-        if lock_of(source.files) == lock
-        else clone(source.files, name, lock, engine.profile, source.base)
-    )
-
-
-def _not_followed(variant: Variant) -> Finding:
+def _not_followed(variant: Variant, upstream: Upstream) -> Finding:
     message = (
         f"{variant.place} was adopted without an upstreamLock: it is mutated, and not updated from"
-        f" {variant.upstream.repository}/{variant.upstream.package}"
+        f" {upstream.repository}/{upstream.package}"
     )
     return UPSTREAM_LOCK_MISSING.finding(message, Where(object=str(variant.owner.key)))
 
@@ -168,7 +230,7 @@ def _conditions(result: RenderResult) -> tuple[tuple[Condition, ...], tuple[str,
     kptfile = read_kptfile(result.files[KPTFILE].data) if KPTFILE in result.files else ()
     conditions, gates = (kptfile.conditions, kptfile.readiness_gates) if isinstance(kptfile, Kptfile) else ((), ())
     if result.failure is None:
-        return upsert(conditions, Condition(RENDERED, "True", "RenderSuccess")), gates
+        return upsert(conditions, _SUCCESS), gates
     failed = Condition(RENDERED, "False", "RenderFailed", _why(result.failure))
     return upsert(conditions, failed), tuple(sorted({*gates, RENDERED}))
 

@@ -22,18 +22,21 @@ def hold(variant: Variant, record: PackageRecord | None, seen: Seen) -> Variant 
     so that nothing is made. A floating reference that leads to the content that is there already has not moved, and
     the lock keeps what it says (porch 5, needs_upstream_update).
     """
+    upstream = variant.upstream
+    if upstream is None:
+        return variant
     known = record.outcome.get("upstream", {}) if record and record.owned else {}
-    last = _at(variant.upstream, known) if known.get("tree") else None
-    is_here = last is not None and _is_of(variant.upstream, last)
-    if last and is_here and last.tree == variant.upstream.tree:
-        return _staying(variant, last, None) if variant.upstream.floating else replace(variant, settling=None)
+    last = _at(upstream, known) if known.get("tree") else None
+    is_here = last is not None and _is_of(upstream, last)
+    if last and is_here and last.tree == upstream.tree:
+        return _staying(variant, last, None) if upstream.floating else replace(variant, settling=None)
     if variant.settling is None:
         return variant
     if last and is_here:
         return _staying(variant, last, variant.settling)
     # a last upstream in another place cannot be read from here, and must not be forgotten; and one that was never
     # acted on must not be remembered as the last
-    return _stalled(replace(variant, upstream=last or _none(variant.upstream)), record, seen)
+    return _stalled(replace(variant, source=last or _none(upstream)), record, seen)
 
 
 def _none(upstream: Upstream) -> Upstream:
@@ -41,7 +44,7 @@ def _none(upstream: Upstream) -> Upstream:
 
 
 def _staying(variant: Variant, last: Upstream, settling: Settling | None) -> Variant:
-    return replace(variant, upstream=last, facts={**variant.facts, "upstream": last.fact}, settling=settling)
+    return replace(variant, source=last, facts={**variant.facts, "upstream": last.fact}, settling=settling)
 
 
 def _at(upstream: Upstream, known: Mapping[str, Any]) -> Upstream:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from reconciler.krm.conflicts import Conflict
 from reconciler.krm.findings import Finding, errors
@@ -11,6 +11,7 @@ from reconciler.packages.clone import lock_of, upstream_of
 from reconciler.packages.kptfile import KPTFILE, Strategy
 from reconciler.packages.update import MergeOptions, Updated, merge, strategy_of, update
 from reconciler.planning.conflicts import place_of, still_stands, without_repeats
+from reconciler.rules.overrides.in_force import Texts
 from reconciler.rules.variant import Earlier
 from reconciler.snapshot.files import FileTree
 
@@ -47,13 +48,15 @@ class Ingredients:
     """All that a package is made from besides the catalog.
 
     `came` is the wanted upstream, `ours` stands on the cluster branch, `put` on the draft; `earlier` is our last
-    output.
+    output, made by the texts of rules that it `had`. `is_generated`: a room made it, and owns all that it emits.
     """
 
     came: FileTree
     ours: Standing | None = None
     put: Standing | None = None
     earlier: Earlier | None = None
+    is_generated: bool = False
+    had: Texts = field(default_factory=dict)
 
     @property
     def needs_merge(self) -> bool:
@@ -99,9 +102,11 @@ def mix(made: Ingredients, strategy: Strategy | None, options: MergeOptions) -> 
     A package that nobody edited takes the upstream to the byte. `strategy` None means the Kptfile's own.
     """
     source = _with_published_edits(made, strategy, options)
-    if errors(source.findings) or made.put is None:
+    if errors(source.findings):
         return source
-    return _with_drafted_edits(source, made.put, options)
+    if made.put:
+        source = _with_drafted_edits(source, made.put, options)
+    return _given_back(source, options) if made.is_generated else source
 
 
 def _with_published_edits(made: Ingredients, strategy: Strategy | None, options: MergeOptions) -> Source:
@@ -111,11 +116,15 @@ def _with_published_edits(made: Ingredients, strategy: Strategy | None, options:
     local = taken.files
     if errors(taken.findings):
         return Source(local, local, made.came, findings=taken.findings)
-    if not made.ours.follows or made.ours.base.id == made.came.id:
-        return Source(local, local, made.came, made.ours.follows, updated=taken.conflicts, findings=taken.findings)
+    follows = made.is_generated or made.ours.follows
+    if not follows or made.ours.base.id == made.came.id:
+        return Source(local, local, made.came, follows, updated=taken.conflicts, findings=taken.findings)
     if local.id == made.ours.base.id:
         return Source(made.came, made.came, made.came, updated=taken.conflicts, findings=taken.findings)
-    updated = update(made.ours.base, made.came, local, strategy or strategy_of(upstream_of(local)), options)
+    if made.is_generated:
+        updated = merge(made.ours.base, made.came, local, options)
+    else:
+        updated = update(made.ours.base, made.came, local, strategy or strategy_of(upstream_of(local)), options)
     return Source(
         updated.files, updated.files, made.came,
         updated=(*taken.conflicts, *updated.conflicts), findings=(*taken.findings, *updated.findings),
@@ -135,6 +144,32 @@ def _with_drafted_edits(source: Source, put: Standing, options: MergeOptions) ->
         drafted=(*told, *remembered),
         findings=(*source.findings, *taken.findings, *merged.findings),
     )
+
+
+def _given_back(source: Source, options: MergeOptions) -> Source:
+    """Return the source of a generated package with every file and field that its room emits (design 10.8).
+
+    What the room never emitted is people's. Their edits of the rest are undone, visibly.
+    """
+    plain, files = _overlaid(source.plain, source.base, options), _overlaid(source.files, source.base, options)
+    known = set(map(place_of, (*source.updated, *plain.conflicts)))
+    drafted = (one for one in files.conflicts if place_of(one) not in known)
+    return replace(
+        source, plain=plain.files, files=files.files, updated=(*source.updated, *plain.conflicts),
+        drafted=(*source.drafted, *drafted), findings=(*source.findings, *files.findings),
+    )  # fmt: skip
+
+
+def _overlaid(local: FileTree, came: FileTree, options: MergeOptions) -> Updated:
+    if local.id == came.id:
+        return Updated(came)
+    # without an origin, both sides have added what they have: of one field, the room's counts
+    wins = replace(options, rules=replace(options.rules, winner="upstream"))
+    merged = merge(FileTree(), came, local, wins)
+    # a file that can only be taken whole is the room's, if the room makes it
+    whole = {one.file: came[one.file] for one in merged.conflicts if one.kind == "file" and one.file in came}
+    conflicts = (replace(one, base=one.upstream, chosen="upstream", rule="generated") for one in merged.conflicts)
+    return replace(merged, files=merged.files.with_files(whole), conflicts=tuple(conflicts))
 
 
 def _taken_out(standing: Standing, options: MergeOptions) -> Updated:

@@ -42,6 +42,10 @@ class Repository(Protocol):
         """Return the last commit that `head` and `branch` both hold: where a merge of them begins; None without one."""
         ...
 
+    def seconds(self, commit: CommitId) -> int:
+        """Return the committer date of a commit, in seconds since 1970."""
+        ...
+
 
 @dataclass(frozen=True)
 class Heads:

@@ -1,22 +1,26 @@
 """State: what a destination's state ref says, as values and as the files it is written in (git.md 3).
 
-One parentless commit per destination: `destination.json`, `packages/<P>.json`, `trees/<tree id>/…`.
+One parentless commit per destination: `destination.json`, `packages/<P>.json`, `texts/<digest>.json` of rules that
+packages were made by, `trees/<tree id>/…`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from reconciler.krm.digest import digest
 from reconciler.krm.identity import ObjectKey
+from reconciler.rules.overrides.rollout import RuleId, rule_id_of
 from reconciler.rules.variant import DeletionPolicy, Owner
 from reconciler.snapshot.objects import BlobId, CommitId, TreeId
 
 FORMAT = 1
 KEPT_OFFERS = 20
 KEPT_REVISIONS = 10
+_TEXTS = "texts/"
 
 
 class EngineTooOldError(Exception):
@@ -112,6 +116,8 @@ class PackageRecord:
     the last draft's render, `conflicts` those of edits on the draft with what came after them. `draft` names the
     branch that `put` is on: an offer keeps its branch whatever the settings say later. `dropped`
     is the source, without edits of the draft, of an offer that people have just declined with such edits on it.
+    `policies` says how the last render used override policies (kubeadmiral 10.4), `rules` by which texts of their
+    rules it was made: a rule whose rollout has not arrived goes on by that (design 10.23).
     """
 
     owner: Owner
@@ -136,6 +142,8 @@ class PackageRecord:
     deletion: DeletionPolicy = "delete"
     removal: Removal | None = None
     dropped: TreeId | None = None
+    policies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    rules: Mapping[RuleId, str] = field(default_factory=dict)
 
     def tombstone(self) -> PackageRecord:
         """Return what is left of the record when its owner gave the package up: numbers are never used again."""
@@ -220,7 +228,14 @@ def write_state(state: DestinationState) -> dict[str, bytes]:
         "seen": state.seen, "drafts": drafts,
     }  # fmt: skip
     files = {f"packages/{package}.json": _json(_record_data(record)) for package, record in state.packages.items()}
+    # equal on all clusters of a fleet, these cost it next to nothing
+    texts = {text for record in state.packages.values() for text in record.rules.values()}
+    files |= {f"{_TEXTS}{_hash(text)}.json": text.encode() for text in texts}
     return {"destination.json": _json(destination), **files}
+
+
+def _hash(text: str) -> str:
+    return digest(text).removeprefix("sha256:")
 
 
 def read_state(files: Mapping[str, bytes]) -> DestinationState:
@@ -235,8 +250,13 @@ def _read(files: Mapping[str, bytes]) -> DestinationState:
     data = json.loads(files["destination.json"])
     if data["format"] > FORMAT:
         raise EngineTooOldError(f"the state has format {data['format']}, this engine knows up to {FORMAT}")
+    texts = {
+        path.removeprefix(_TEXTS).removesuffix(".json"): content.decode()
+        for path, content in files.items()
+        if path.startswith(_TEXTS)
+    }
     packages = {
-        path.removeprefix("packages/").removesuffix(".json"): _read_record(json.loads(content))
+        path.removeprefix("packages/").removesuffix(".json"): _read_record(json.loads(content), texts)
         for path, content in files.items()
         if path.startswith("packages/")
     }
@@ -277,10 +297,18 @@ def _record_data(record: PackageRecord) -> dict[str, Any]:
         **({"deletion": record.deletion} if record.deletion != "delete" else {}),
         **({"removal": record.removal.as_data()} if record.removal else {}),
         **({"dropped": record.dropped} if record.dropped else {}),
+        **({"policies": dict(record.policies)} if record.policies else {}),
+        **({"rules": {str(rule): _hash(text) for rule, text in record.rules.items()}} if record.rules else {}),
     }
 
 
-def _read_record(data: Mapping[str, Any]) -> PackageRecord:
+def _read_rules(data: Mapping[str, str], texts: Mapping[str, str]) -> Iterator[tuple[RuleId, str]]:
+    for name, key in data.items():
+        if rule := rule_id_of(name):
+            yield rule, texts[key]
+
+
+def _read_record(data: Mapping[str, Any], texts: Mapping[str, str]) -> PackageRecord:
     return PackageRecord(
         owner=_read_owner(data["owner"]),
         owned=data["owned"],
@@ -304,6 +332,8 @@ def _read_record(data: Mapping[str, Any]) -> PackageRecord:
         deletion=data.get("deletion", "delete"),
         removal=Removal(**data["removal"]) if "removal" in data else None,
         dropped=data.get("dropped"),
+        policies=data.get("policies", {}),
+        rules=dict(_read_rules(data.get("rules", {}), texts)),
     )
 
 

@@ -26,6 +26,8 @@ def upstream_words(draft: Draft) -> str:
 
 def _way(draft: Draft) -> str:
     wanted, lock = draft.variant.upstream, kptfile_lock(draft.before)
+    if wanted is None:
+        return ""
     new = short_ref(wanted.ref, wanted.directory)
     if not lock.get("ref"):
         return new
@@ -35,6 +37,12 @@ def _way(draft: Draft) -> str:
     if old != new:
         return f"{old} → {new}"
     return new if lock.get("commit") == wanted.commit else f"{new} moved to {wanted.commit[:7]}"
+
+
+def origin_words(draft: Draft) -> str:
+    """Return the package that it is made from, as `repository/package`; "" for what a room makes itself."""
+    upstream = draft.variant.upstream
+    return f"{upstream.repository}/{upstream.package}" if upstream else ""
 
 
 def owner_words(owner: Owner) -> str:
@@ -54,10 +62,17 @@ def _words(cause: str, draft: Draft, destination: Destination) -> str:
             asks = "asks for this package" if draft.task in _NEW else "changed"
             return f"{owner_words(draft.variant.owner)} {asks}"
         case ["upstream"]:
-            upstream = draft.variant.upstream
-            return f"upstream {upstream.repository}/{upstream.package}: {upstream_words(draft)}"
+            return f"upstream {origin_words(draft)}: {upstream_words(draft)}"
+        case ["resources"]:
+            return f"other resources go to {draft.variant.place} now"
+        case ["cluster", name]:
+            return f"the labels of cluster {name} changed"
+        case ["selectors", _]:
+            return "other policies choose its resources now"
+        case ["rollout", rule, _]:
+            return f"rule {rule} has reached {destination.name}"
         case ["repository"]:
-            return f"Repository {destination.name} changed"
+            return f"{destination.title} changed"
         case ["engine"]:
             return "this version of the reconciler renders the package differently"
         case ["branch"]:

@@ -88,12 +88,11 @@ def _subject(task: str, place: str, reason: str) -> str:
 
 
 def _reason(draft: Draft, destination: Destination, changes: Changes) -> str:
-    if draft.task == "clone":
-        return f"{draft.variant.upstream.package} {upstream_words(draft)}"
     if draft.task == "adopt":
         return f"{draft.variant.owner.key.kind} {draft.variant.owner.key.name} takes it over"
-    if "upstream" in draft.causes:
-        return f"{draft.variant.upstream.package} {upstream_words(draft)}"
+    upstream = draft.variant.upstream
+    if upstream and (draft.task == "clone" or "upstream" in draft.causes):
+        return f"{upstream.package} {upstream_words(draft)}"
     return _first(changes.summary_lines(), cause_words(draft, destination), changes.file_lines())
 
 
@@ -111,7 +110,7 @@ def _trailers(draft: Draft, destination: Destination, config: str) -> Iterable[s
         "Task": draft.task,
         "Repository": destination.name,
         "Package": draft.variant.place.package,
-        "Upstream": draft.variant.upstream.words,
+        **({"Upstream": draft.variant.source.words} if draft.variant.upstream else {}),
         "Config-Commit": config,
         "Inputs": inputs_digest(draft.record.trace),
     }

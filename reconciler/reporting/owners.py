@@ -20,7 +20,6 @@ from reconciler.rules.variant import ConfigStatus, Variant
 from reconciler.rules.variants.status import variants_ready
 from reconciler.snapshot.trace import ABSENT
 
-REPOSITORY_API_VERSION = "config.porch.kpt.dev/v1alpha1"
 REVIEW = "the draft waits for review"
 # in this order, which state does not keep
 _RENDER_FIELDS = ("status", "reason", "message", "unmetGates")
@@ -108,8 +107,8 @@ def _targets(outcome: Outcome, record: PackageRecord | None) -> list[dict[str, A
 
 
 def _upstream(variant: Variant) -> dict[str, Any]:
-    upstream = variant.upstream
-    return told({"ref": upstream.ref, "commit": upstream.commit, "tree": upstream.tree})
+    known = variant.source.as_data()
+    return told({name: known.get(name) for name in ("ref", "commit", "tree")})
 
 
 def _dependencies(outcome: Outcome) -> list[dict[str, Any]]:
@@ -174,4 +173,4 @@ def _repository(plan: DestinationPlan) -> ObjectStatus:
     )
     fields = {"branch": destination.branch, "directory": destination.directory, "packages": told(tally(plan))}
     leaving = [{**one, "package": one["package"].partition("/")[2]} for one in waiting_data(plan)]
-    return ObjectStatus(destination.key, REPOSITORY_API_VERSION, conditions, told({**fields, "leaving": leaving}))
+    return ObjectStatus(destination.key, destination.api_version, conditions, told({**fields, "leaving": leaving}))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Literal, Protocol
 
 from reconciler.krm.conditions import Condition
@@ -176,7 +177,8 @@ ConflictPolicy = Literal["upstream", "local", "block"]
 class Variant:
     """One package that should exist at one place, ready to be rendered.
 
-    `deployment`: the place is a deployment repository, so that the package gets a context (porch 8.1).
+    `deployment`: the place is a cluster's, so that the package gets a context (porch 8.1) and what is particular to
+    that cluster (design 10.16). `spreads`: its owner has one such package on every cluster that it is for.
     `settling`: the upstream is one that a reference has moved to, and not to be acted on yet.
     `strategy` and `conflict_policy` are the owner's own, None where it names none.
 
@@ -186,7 +188,7 @@ class Variant:
 
     owner: Owner
     place: Place
-    upstream: Upstream
+    source: Upstream | Generated
     mutation: Mutation
     facts: Mapping[str, str]
     deployment: bool = True
@@ -198,6 +200,17 @@ class Variant:
     settling: Settling | None = None
     strategy: UpdateStrategy | None = None
     conflict_policy: ConflictPolicy | None = None
+    spreads: bool = False
+
+    @property
+    def upstream(self) -> Upstream | None:
+        """The upstream package that it comes from; None for what a room makes itself."""
+        return self.source if isinstance(self.source, Upstream) else None
+
+    @property
+    def cluster(self) -> str:
+        """The cluster that the package goes to, by name; "" where it goes to none."""
+        return self.place.repository if self.deployment else ""
 
 
 @dataclass(frozen=True)
@@ -292,3 +305,16 @@ class RoomResult:
     kept: frozenset[ObjectKey] = frozenset()
     pins: tuple[Pin, ...] = ()
     guards: Mapping[ObjectKey, Guard] = field(default_factory=dict)
+
+
+def joined(results: Sequence[RoomResult]) -> RoomResult:
+    """Return what several rooms, or parts of one, have made of a catalog."""
+    return RoomResult(
+        tuple(chain.from_iterable(one.variants for one in results)),
+        tuple(chain.from_iterable(one.stalled for one in results)),
+        tuple(chain.from_iterable(one.statuses for one in results)),
+        tuple(chain.from_iterable(one.findings for one in results)),
+        frozenset(chain.from_iterable(one.kept for one in results)),
+        tuple(chain.from_iterable(one.pins for one in results)),
+        {key: guard for one in results for key, guard in one.guards.items()},
+    )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from reconciler.krm.findings import Finding, Where
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.overrides.apply import Overridden
 from reconciler.rules.overrides.codes import POLICY_UNUSED
 from reconciler.rules.overrides.read_policy import Policies
+
+UsageData = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -21,38 +24,64 @@ class Usage:
     """
 
     policy: ObjectKey
-    kinds: tuple[tuple[str, str, int], ...]
-    clusters: tuple[tuple[str, ...], ...]
-    failed: tuple[str, ...]
+    kinds: tuple[tuple[str, str, int], ...] = ()
+    clusters: tuple[tuple[str, ...], ...] = ()
+    failed: tuple[str, ...] = ()
 
 
-def usage_of(policies: Policies, overridden: Iterable[tuple[str, str, Overridden]]) -> tuple[Usage, ...]:
-    """Return the usage of every sound policy; each resource comes with its cluster and its package."""
-    named: dict[ObjectKey, list[tuple[str, str, Overridden]]] = {}
-    for entry in overridden:
-        for key in entry[2].asked:
-            named.setdefault(key, []).append(entry)
-    return tuple(_usage(key, len(policy.rules), named.get(key, [])) for key, policy in sorted(policies.sound.items()))
+def usage_data(overridden: Iterable[Overridden]) -> UsageData:
+    """Return how one package on one cluster uses policies, as state keeps it: by the policy's name.
+
+    `resources` are those that name it, by `group/kind`; `rules` the numbers of its rules that are for the cluster, and
+    `failed` the resources that could not be made.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for one in overridden:
+        resource = one.resource
+        rules = {str(matched.policy.key): matched.rules for matched in one.matched}
+        for policy in map(str, one.asked):
+            data = found.setdefault(policy, {"resources": {}, "rules": []})
+            kind = data["resources"].setdefault(f"{resource.group}/{resource.kind}", [])
+            kind.append(f"{resource.file} {resource.key}")
+            data["rules"] = sorted({*data["rules"], *rules.get(policy, ())})
+            if one.failed:
+                data.setdefault("failed", []).append(str(resource.key))
+    return dict(sorted(found.items()))
 
 
-def unused_findings(policies: Policies, asked: Iterable[ObjectKey]) -> tuple[Finding, ...]:
-    """Return a warning for every sound policy that no resource names; `asked` are all that any does."""
-    known = set(asked)
+def usage_of(policies: Policies, packages: Iterable[tuple[str, str, UsageData]]) -> tuple[Usage, ...]:
+    """Return the usage of every sound policy; what a package's usage is comes with its cluster and its name."""
+    named: dict[str, list[tuple[str, str, Mapping[str, Any]]]] = {}
+    for cluster, package, data in packages:
+        for policy, used in data.items():
+            named.setdefault(policy, []).append((cluster, package, used))
     return tuple(
-        POLICY_UNUSED.finding(f"no resource on its way to a cluster names {key}", Where(one.file, one.line, str(key)))
-        for key, one in sorted(policies.sound.items())
-        if key not in known
+        _usage(key, len(policy.rules), named.get(str(key), [])) for key, policy in sorted(policies.sound.items())
     )
 
 
-def _usage(key: ObjectKey, rules: int, entries: list[tuple[str, str, Overridden]]) -> Usage:
-    resources = {(package, one.resource.file, one.resource.key) for _, package, one in entries}
-    kinds = Counter((resource.group, resource.kind) for _, _, resource in resources)
+def unused_findings(usages: Iterable[Usage], policies: Policies) -> tuple[Finding, ...]:
+    """Return a warning for every sound policy that no resource on its way to a cluster names."""
+    idle = [(one.policy, policies.sound[one.policy]) for one in usages if not one.kinds]
+    return tuple(
+        POLICY_UNUSED.finding(f"no resource on its way to a cluster names {key}", Where(one.file, one.line, str(key)))
+        for key, one in idle
+    )
+
+
+def _usage(key: ObjectKey, rules: int, entries: list[tuple[str, str, Mapping[str, Any]]]) -> Usage:
+    resources = {
+        (package, kind, name)
+        for _, package, used in entries
+        for kind, names in used["resources"].items()
+        for name in names
+    }
+    kinds = Counter(tuple(kind.rsplit("/", 1)) for _, kind, _ in resources)
     clusters: list[set[str]] = [set() for _ in range(rules)]
-    for cluster, _, one in entries:
-        for matched in one.matched:
-            for number in matched.rules if matched.policy.key == key else ():
-                clusters[number].add(cluster)
-    failed = {f"{cluster} {package} {one.resource.key}" for cluster, package, one in entries if one.failed}
+    for cluster, _, used in entries:
+        # a policy may have had more rules when the package was made
+        for number in (one for one in used["rules"] if one < rules):
+            clusters[number].add(cluster)
+    failed = {f"{cluster} {package} {one}" for cluster, package, used in entries for one in used.get("failed", ())}
     counted = tuple((group, kind, count) for (group, kind), count in sorted(kinds.items()))
     return Usage(key, counted, tuple(tuple(sorted(names)) for names in clusters), tuple(sorted(failed)))

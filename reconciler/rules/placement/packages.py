@@ -45,7 +45,7 @@ def _package(namespace: str, place: Place, resources: Sequence[Resource], stay: 
     source = Generated(FileTree({names[key]: file for key, file in files.items()}))
     facts = {"resources": source.fact, "engine": engine}
     mutation, adoption = ask_for(resources), _adoption(resources)
-    return Variant(owner_of(namespace), place, source, mutation, facts, adoption=adoption)  # type: ignore[arg-type]
+    return Variant(owner_of(namespace), place, source, mutation, facts, adoption=adoption, spreads=True)
 
 
 def _adoption(resources: Sequence[Resource]) -> AdoptionPolicy:

@@ -139,7 +139,8 @@ def _link(one: Variant | Stalled, spots: _Spots) -> Link | None:
 def _origin(one: Variant | Stalled) -> Place | None:
     if isinstance(one, Stalled):
         return one.upstream
-    return Place(one.upstream.namespace, one.upstream.repository, one.upstream.package)
+    upstream = one.upstream
+    return Place(upstream.namespace, upstream.repository, upstream.package) if upstream else None
 
 
 def _stalled(one: Variant | Stalled, message: str, catalog: Catalog) -> Stalled:

@@ -8,7 +8,7 @@ from itertools import chain
 
 from reconciler.krm.findings import Finding
 from reconciler.rules.repository import kptfile_url
-from reconciler.rules.variant import RoomResult
+from reconciler.rules.variant import RoomResult, joined
 from reconciler.rules.variants.codes import UPSTREAM_WARNING
 from reconciler.rules.variants.cycles import without_cycles
 from reconciler.rules.variants.pins import result_of_pins
@@ -34,19 +34,8 @@ def variants_of(catalog: Catalog, around: Surroundings) -> RoomResult:
         # two sets can come to one name: the first of them keeps it, and the other is told of the conflict
         names |= {status.key.name for status in result.statuses if status.spec is not None}
     results += (result_of_variant(one, around, upstreams) for one in written)
-    return without_cycles(_joined([*results, result_of_pins(catalog, around, upstreams)]), catalog, around)
-
-
-def _joined(results: list[RoomResult]) -> RoomResult:
-    return RoomResult(
-        tuple(chain.from_iterable(one.variants for one in results)),
-        tuple(chain.from_iterable(one.stalled for one in results)),
-        tuple(chain.from_iterable(one.statuses for one in results)),
-        (*chain.from_iterable(one.findings for one in results), *_warnings_of_today(results)),
-        frozenset(chain.from_iterable(one.kept for one in results)),
-        tuple(chain.from_iterable(one.pins for one in results)),
-        {key: guard for one in results for key, guard in one.guards.items()},
-    )
+    told = RoomResult(findings=tuple(_warnings_of_today(results)))
+    return without_cycles(joined([*results, result_of_pins(catalog, around, upstreams), told]), catalog, around)
 
 
 def _warnings_of_today(results: list[RoomResult]) -> Iterator[Finding]:

@@ -34,9 +34,9 @@ def variant_stalled(reason: str, message: str) -> Conditions:
     return _pair(("True", reason, message), ("False", reason, message))
 
 
-def variant_failed(message: str) -> Conditions:
-    """A PackageVariant with sound inputs whose package cannot be made."""
-    return variant_waiting("Error", message)
+def variant_failed(message: str, reason: str = "Error") -> Conditions:
+    """A PackageVariant with sound inputs whose package cannot be made, for a reason of its own where there is one."""
+    return variant_waiting(reason, message)
 
 
 def variant_waiting(reason: str, message: str) -> Conditions:

@@ -19,13 +19,13 @@ from reconciler.planning.outcome import Blocked, Draft, Outcome, Rendered, Uncha
 from reconciler.planning.source import Ingredients, Source
 from reconciler.planning.state import Offer, PackageRecord, Seen
 from reconciler.rules.variant import Upstream, Variant
-from reconciler.snapshot.catalog import Catalog, read_catalog
+from reconciler.snapshot.catalog import read_catalog
 from reconciler.snapshot.files import File, FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
-from reconciler.snapshot.trace import ABSENT
+from reconciler.snapshot.trace import ABSENT, Answers
 from tests.unit.planning.values import offer, owner, record, tree, upstream, variant, with_upstream
 
-CATALOG: Catalog = read_catalog(FileTree(), {})
+ANSWERS = Answers(read_catalog(FileTree(), {}))
 GW = variant()
 OUTPUT = FileTree({"a.yaml": File(b"a: 1\n")})
 REVIEW = Rendered(OUTPUT).review
@@ -100,7 +100,7 @@ def stale(**fields: object) -> PackageRecord:
 def asked(known: PackageRecord | None, seen: Seen, one: Variant = GW, **fields: object) -> tuple[Outcome, Kitchen]:
     kitchen = Kitchen()
     question = Question(one, known, seen, **fields)  # type: ignore[arg-type]
-    return decide(question, CATALOG, kitchen, kitchen.render), kitchen
+    return decide(question, ANSWERS, kitchen, kitchen.render), kitchen
 
 
 def told(outcome: Outcome) -> str:
@@ -198,19 +198,19 @@ def test_the_task_tells_an_upgrade_from_an_edit(content: str, ref: str, task: st
 
 
 def test_a_head_that_moved_without_the_package_keeps_the_lock() -> None:
-    later = replace(GW, upstream=replace(upstream(), commit="later"))
+    later = replace(GW, source=replace(upstream(), commit="later"))
 
     outcome, _ = asked(stale(ours=OLD), Seen(tree("old")), later)
 
-    assert outcome.variant.upstream.commit == "at-up1"
+    assert outcome.variant.source.commit == "at-up1"
 
 
 def test_another_repository_of_equal_content_is_locked_at_its_own_commit() -> None:
-    moved = replace(GW, upstream=replace(upstream(), repo="https://git.example/new.git", commit="new"))
+    moved = replace(GW, source=replace(upstream(), repo="https://git.example/new.git", commit="new"))
 
     outcome, _ = asked(stale(ours=OLD), Seen(tree("old")), moved)
 
-    assert (outcome.variant.upstream.commit, told(outcome)) == ("new", "draft upgrade")
+    assert (outcome.variant.source.commit, told(outcome)) == ("new", "draft upgrade")
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_adoption_takes_what_stands_as_the_source(locked: str | None, expected: 
     kitchen = Kitchen(locks=locked)
     willing = Question(replace(GW, adoption="adoptExisting"), None, Seen(ELSE))
 
-    outcome = decide(willing, CATALOG, kitchen, kitchen.render)
+    outcome = decide(willing, ANSWERS, kitchen, kitchen.render)
 
     assert told(outcome) == expected
     assert ELSE in kitchen.sources
@@ -253,7 +253,7 @@ def test_adoption_takes_what_lies_on_the_draft_alone() -> None:
     kitchen = Kitchen(locks="up1")
     willing = Question(replace(GW, adoption="adoptExisting"), None, Seen(None, ELSE))
 
-    outcome = decide(willing, CATALOG, kitchen, kitchen.render)
+    outcome = decide(willing, ANSWERS, kitchen, kitchen.render)
 
     assert told(outcome) == "draft adopt"
     assert ELSE in kitchen.sources
@@ -268,7 +268,7 @@ def test_nested_packages_are_refused() -> None:
 def test_an_error_while_rendering_blocks_and_is_asked_again_only_when_something_changes() -> None:
     kitchen = Kitchen(findings=(Finding("InjectionFailed", "no object for endpoints"),))
 
-    blocked = decide(Question(GW, None, Seen()), CATALOG, kitchen, kitchen.render)
+    blocked = decide(Question(GW, None, Seen()), ANSWERS, kitchen, kitchen.render)
 
     assert isinstance(blocked, Blocked)
     assert {one.type: (one.status, one.reason) for one in blocked.conditions} == {
@@ -332,7 +332,7 @@ def test_a_package_that_is_too_large_to_read_spoils_itself_only() -> None:
             raise TooLargeToReadError("tree 1 must have at most 5 entries")
 
     kitchen = Full()
-    outcome = decide(Question(GW, None, Seen()), CATALOG, kitchen, kitchen.render)
+    outcome = decide(Question(GW, None, Seen()), ANSWERS, kitchen, kitchen.render)
 
     assert isinstance(outcome, Blocked)
     assert [one.code for one in outcome.findings] == ["PackageTooLarge"]
@@ -341,7 +341,7 @@ def test_a_package_that_is_too_large_to_read_spoils_itself_only() -> None:
 
 def test_an_interrupted_function_is_to_be_tried_again() -> None:
     kitchen = Kitchen(interrupted="/bin/x took longer than 5 seconds and was ended")
-    outcome = decide(Question(GW, None, Seen()), CATALOG, kitchen, kitchen.render)
+    outcome = decide(Question(GW, None, Seen()), ANSWERS, kitchen, kitchen.render)
 
     assert isinstance(outcome, Blocked)
     assert outcome.retry
@@ -370,6 +370,6 @@ def test_a_changed_function_is_a_reason_to_render(today: dict[str, str], renders
     kitchen = Kitchen(functions=today)
     remembered = known(put=NOW, trace={**GW.facts, PROGRAM: "1"})
 
-    decide(Question(GW, remembered, Seen(None, OUTPUT.id)), CATALOG, kitchen, kitchen.render)
+    decide(Question(GW, remembered, Seen(None, OUTPUT.id)), ANSWERS, kitchen, kitchen.render)
 
     assert len(kitchen.made) == renders

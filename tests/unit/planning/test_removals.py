@@ -95,7 +95,9 @@ def test_by_policy_and_by_what_stands_there(
             "DeletionHeld",
             id="a-misspelt-kind",
         ),
-        pytest.param(claims(homes={owner().key: ELSEWHERE}), "RemovalWaits", id="its-new-place-is-not-there-yet"),
+        pytest.param(
+            claims(homes={owner().key: frozenset({ELSEWHERE})}), "RemovalWaits", id="its-new-place-is-not-there-yet"
+        ),
         pytest.param(claims(dependents={"gw": owner("chained").key}), "RemovalWaits", id="the-upstream-of-another"),
     ],
 )
@@ -112,7 +114,7 @@ def test_what_is_not_proved_gone_stays(who: Claims, expected: str) -> None:
     ],
 )
 def test_a_package_that_moved(home: Place, reconciled: list[ObjectKey], expected: str) -> None:
-    assert told(ground(PUBLISHED), claims(homes={owner().key: home}), *reconciled) == expected
+    assert told(ground(PUBLISHED), claims(homes={owner().key: frozenset({home})}), *reconciled) == expected
 
 
 @pytest.mark.parametrize(

@@ -122,4 +122,4 @@ class Tables:
 
 def with_upstream(one: Variant, content: str, ref: str) -> Variant:
     source = upstream(content, ref)
-    return replace(one, upstream=source, facts={**one.facts, "upstream": source.fact})
+    return replace(one, source=source, facts={**one.facts, "upstream": source.fact})

@@ -295,7 +295,7 @@ def test_a_state_commit_tells_its_destination_and_nothing_of_the_pass() -> None:
 
 
 def test_the_owner_and_upstream_in_trailers_are_those_of_the_variant() -> None:
-    wanted = replace(variant(), owner=owner("other"), upstream=upstream("main"))
+    wanted = replace(variant(), owner=owner("other"), source=upstream("main"))
     trailers = message(draft(OLD, NEW, wanted=wanted)).splitlines()[-7:]
 
     assert trailers[0] == "Reconciler-Owner: PackageVariant default/other"

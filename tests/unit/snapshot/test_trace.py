@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.snapshot.catalog import Catalog, read_catalog
 from reconciler.snapshot.files import File, FileTree
-from reconciler.snapshot.trace import ABSENT, PRESENT, View, answer_to, changed_answers
+from reconciler.snapshot.trace import ABSENT, PRESENT, Answers, View, changed_answers
 
 REGION = "apiVersion: fleet.example/v1\nkind: Region\nmetadata: {name: north}\nspec: {zone: 1}\n"
 
@@ -28,7 +28,7 @@ SOUTH = "object fleet.example/v1 Region default south"
 
 
 def recorded(now: Catalog) -> dict[str, str]:
-    view = View(now)
+    view = View(Answers(now))
     ask(view)
     return view.trace
 
@@ -40,7 +40,7 @@ def test_answers_are_recorded_absent_ones_too() -> None:
 
 
 def test_a_view_answers_as_it_records() -> None:
-    view = View(catalog(REGION))
+    view = View(Answers(catalog(REGION)))
 
     assert view.type_exists("fleet.example/v1", "Region", "default") is True
     assert view.type_exists("fleet.example/v2", "Region", "default") is False
@@ -69,7 +69,7 @@ def test_a_view_answers_as_it_records() -> None:
 def test_what_has_changed(documents: list[str], changed: tuple[str, ...]) -> None:
     trace = recorded(catalog(REGION))
 
-    assert changed_answers(trace, {}, catalog(*documents)) == changed
+    assert changed_answers(trace, {}, Answers(catalog(*documents))) == changed
 
 
 @pytest.mark.parametrize(
@@ -85,13 +85,13 @@ def test_facts_are_answers_too(facts: dict[str, str], changed: tuple[str, ...]) 
     now = catalog(REGION)
     trace = {"engine": "1", "variant": "a", **recorded(now)}
 
-    assert changed_answers(trace, facts, now) == changed
+    assert changed_answers(trace, facts, Answers(now)) == changed
 
 
 def test_facts_come_before_questions() -> None:
     trace = {"variant": "a", **recorded(catalog(REGION))}
 
-    assert changed_answers(trace, {"variant": "b"}, catalog()) == ("variant", NORTH, TYPE)
+    assert changed_answers(trace, {"variant": "b"}, Answers(catalog())) == ("variant", NORTH, TYPE)
 
 
 @pytest.mark.parametrize(
@@ -103,19 +103,19 @@ def test_facts_come_before_questions() -> None:
     ],
 )
 def test_a_question_that_nobody_could_have_asked_is_one_whose_answer_changed(question: str) -> None:
-    assert changed_answers({question: ABSENT}, {}, catalog(REGION)) == (question,)
+    assert changed_answers({question: ABSENT}, {}, Answers(catalog(REGION))) == (question,)
 
 
 @pytest.mark.parametrize("name", [pytest.param("north west", id="blank"), pytest.param("north%20west", id="escape")])
 def test_a_name_that_could_be_taken_for_two_words(name: str) -> None:
     now, other = catalog(REGION.replace("north", f'"{name}"')), catalog(REGION.replace("north", '"north other"'))
-    view = View(now)
+    view = View(Answers(now))
 
     assert view.named("fleet.example/v1", "Region", "default", name) is not None
-    assert changed_answers(view.trace, {}, now) == ()
-    assert changed_answers(view.trace, {}, other) == tuple(view.trace)
+    assert changed_answers(view.trace, {}, Answers(now)) == ()
+    assert changed_answers(view.trace, {}, Answers(other)) == tuple(view.trace)
 
 
 def test_an_old_question_is_answered_today() -> None:
-    assert answer_to(catalog(REGION), TYPE) == PRESENT
-    assert answer_to(catalog(), TYPE) == ABSENT
+    assert Answers(catalog(REGION)).to(TYPE) == PRESENT
+    assert Answers(catalog()).to(TYPE) == ABSENT

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reconciler.rules.overrides.provenance import steps_of
-from reconciler.rules.overrides.usage import unused_findings, usage_of
+from reconciler.rules.overrides.usage import unused_findings, usage_data, usage_of
 from tests.unit.rules.overrides.override_world import HERE, override, policy, read, rules_of
 from tests.unit.rules.overrides.test_examples import ORDERS
 
@@ -119,7 +119,7 @@ def test_usage_counts_resources_once_and_clusters_by_rule() -> None:
     rules = [{"overriders": {}}, {"targetClusters": {"clusters": ["edge-2"]}}]
     policies = read(policy(rules), policy([], name="idle"))
     done = override(ORDERS, {"labels": []})
-    entries = [(HERE.name, "shop/orders", done), ("edge-2", "shop/orders", done)]
+    entries = [(HERE.name, "shop/orders", usage_data([done])), ("edge-2", "shop/orders", usage_data([done]))]
 
     idle, tuning = usage_of(policies, entries)
 
@@ -131,16 +131,17 @@ def test_usage_counts_resources_once_and_clusters_by_rule() -> None:
 def test_a_resource_that_fails_is_in_the_usage() -> None:
     overriders = {"jsonpatch": [{"operator": "remove", "path": "/spec/none"}]}
 
-    (usage,) = usage_of(read(policy(rules_of(overriders))), [("edge-1", "shop/orders", override(ORDERS, overriders))])
+    used = usage_data([override(ORDERS, overriders)])
+    (usage,) = usage_of(read(policy(rules_of(overriders))), [("edge-1", "shop/orders", used)])
 
     assert usage.failed == ("edge-1 shop/orders Deployment/market/orders",)
 
 
 def test_a_policy_that_nothing_names_is_a_warning() -> None:
     policies = read(policy([]), policy([], name="idle"))
-    named = [key for key in policies.sound if key.name == "tuning"]
+    used = usage_data([override(ORDERS, {"labels": []})])
 
-    (found,) = unused_findings(policies, named)
+    (found,) = unused_findings(usage_of(policies, [("edge-1", "shop/orders", used)]), policies)
 
     assert (found.code, found.severity, found.where.object) == (
         "PolicyUnused",

@@ -15,7 +15,7 @@ from reconciler.rules.variants.model import Injector
 from reconciler.rules.variants.points import find_points
 from reconciler.snapshot.catalog import read_catalog
 from reconciler.snapshot.files import File, FileTree
-from reconciler.snapshot.trace import View
+from reconciler.snapshot.trace import Answers, View
 
 KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: p\n"
 SITE = "net.example/v1"
@@ -46,7 +46,7 @@ def config_map(name: str, wanted: str | None, **data: str) -> str:
 
 
 def view(*objects: str) -> View:
-    return View(read_catalog(FileTree({f"o{i}.yaml": File(text.encode()) for i, text in enumerate(objects)})))
+    return View(Answers(read_catalog(FileTree({f"o{i}.yaml": File(text.encode()) for i, text in enumerate(objects)}))))
 
 
 SITE_BER = resource("Site", "ber", None, {"cidr": "198.51.100.0/25"})

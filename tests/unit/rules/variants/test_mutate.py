@@ -14,7 +14,7 @@ from reconciler.rules.variants.mutate import mutation_of
 from reconciler.rules.variants.read_variant import read_variant_spec
 from reconciler.snapshot.catalog import read_catalog
 from reconciler.snapshot.files import File, FileTree
-from reconciler.snapshot.trace import View
+from reconciler.snapshot.trace import Answers, View
 
 KPTFILE = """\
 apiVersion: kpt.dev/v1
@@ -66,7 +66,7 @@ def tree(context: str | None = CONTEXT, kptfile: str = KPTFILE) -> FileTree:
 
 
 def view() -> View:
-    return View(read_catalog(FileTree()))
+    return View(Answers(read_catalog(FileTree())))
 
 
 def mutated(files: FileTree, wanted: PackageVariantSpec, earlier: Earlier | None = None) -> FileTree:

@@ -18,7 +18,7 @@ from reconciler.rules.variants.read_set import read_package_variant_set
 from reconciler.rules.variants.read_variant import read_package_variant, read_variant_spec
 from reconciler.snapshot.catalog import read_catalog
 from reconciler.snapshot.files import File, FileTree
-from reconciler.snapshot.trace import View
+from reconciler.snapshot.trace import Answers, View
 
 ROOT = Path(__file__).resolve().parents[4] / "../shared/data/packages"
 PACKAGES = sorted(path.parent for path in ROOT.rglob("Kptfile"))
@@ -65,7 +65,9 @@ def sources(files: FileTree) -> View:
         for point in find_points(files).points
     ]
     distinct = {one["apiVersion"] + one["kind"]: one for one in objects}
-    return View(read_catalog(FileTree({f"{n}.yaml": File(emit(o).encode()) for n, o in enumerate(distinct.values())})))
+    return View(
+        Answers(read_catalog(FileTree({f"{n}.yaml": File(emit(o).encode()) for n, o in enumerate(distinct.values())})))
+    )
 
 
 @pytest.mark.parametrize("folder", [pytest.param(path, id=path.relative_to(ROOT).as_posix()) for path in PACKAGES])

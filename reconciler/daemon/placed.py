@@ -1,0 +1,59 @@
+"""What clusters have of placed resources, as their states tell: the port of that room over real Git (design 10.16)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from reconciler.daemon.remotes import Remotes
+from reconciler.gitio.errors import GitError
+from reconciler.krm.identity import ObjectKey
+from reconciler.planning.destination import Destination
+from reconciler.planning.state import DestinationState, PackageRecord
+from reconciler.rules.placement.model import OWNER_KIND
+from reconciler.snapshot.files import FileTree
+
+States = Mapping[Destination, DestinationState]
+
+
+class Placed:
+    """The packages of placed resources on all clusters whose state can be read."""
+
+    def __init__(self, states: States, remotes: Remotes) -> None:
+        self._states = {one.name: (one, state) for one, state in states.items() if one.deployment}
+        self._remotes = remotes
+
+    def places(self) -> dict[ObjectKey, list[str]]:
+        """Return for each owner of placed resources the clusters that have its package now."""
+        found: dict[ObjectKey, list[str]] = {}
+        for cluster, record in self._records():
+            found.setdefault(record.owner.key, []).append(cluster)
+        return found
+
+    def held(self) -> dict[ObjectKey, dict[str, int]]:
+        """Return for each owner the clusters where its package is held, with how many there were then."""
+        found: dict[ObjectKey, dict[str, int]] = {}
+        for cluster, record in self._records():
+            if count := record.outcome.get("existing"):
+                found.setdefault(record.owner.key, {})[cluster] = count
+        return found
+
+    def earlier(self, cluster: str, package: str) -> FileTree | None:
+        """Return the source of the last offer of a package as it came, None if that is not known."""
+        destination, state = self._states.get(cluster, (None, None))
+        record = state.packages.get(package) if state else None
+        offer = (record.put or record.ours) if record else None
+        remote = self._remotes.get(destination.url) if destination else None
+        if offer is None or remote is None:
+            return None
+        try:
+            return remote.files(offer.base)
+        except GitError:
+            # whoever decides on the package is told
+            return None
+
+    def _records(self) -> Iterator[tuple[str, PackageRecord]]:
+        for cluster, (_, state) in sorted(self._states.items()):
+            for record in state.packages.values():
+                # what is on its way out was let go before, and must not be counted again
+                if record.owned and record.owner.key.kind == OWNER_KIND and record.removal is None:
+                    yield cluster, record

@@ -1,0 +1,97 @@
+"""The last mile: what is particular to the cluster that a package goes to (design 4.6, 10.16, 10.23)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from reconciler.krm.conditions import Condition
+from reconciler.krm.digest import digest
+from reconciler.rules.clusters.model import Cluster
+from reconciler.rules.overrides.apply import Options
+from reconciler.rules.overrides.in_force import Texts, kept_text
+from reconciler.rules.overrides.model import API_VERSION, Rule
+from reconciler.rules.overrides.package import OverriddenPackage, kinds_of, override_package
+from reconciler.rules.overrides.read_policy import Policies
+from reconciler.rules.overrides.rollout import RuleId, rollouts_of, rule_id_of
+from reconciler.snapshot.catalog import DEFAULT_NAMESPACE
+from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.trace import ABSENT, View
+
+OVERRIDDEN = "Overridden"
+CLOSED = "closed"
+# the first words of questions in a trace
+CLUSTER, SELECTORS, ROLLOUT = "cluster", "selectors", "rollout"
+
+
+@dataclass(frozen=True)
+class LastMile:
+    """The clusters and override policies of one config commit, and what those who run the program decided of them.
+
+    `closed` are the clusters, by rule with a rollout, that today's text of the rule has not reached.
+    """
+
+    policies: Policies = field(default_factory=Policies)
+    clusters: Mapping[str, Cluster] = field(default_factory=dict)
+    options: Options = field(default_factory=Options)
+    closed: Mapping[RuleId, frozenset[str]] = field(default_factory=dict)
+
+    @cached_property
+    def rollouts(self) -> Mapping[RuleId, Rule]:
+        """The rules that are rolled out in waves."""
+        return rollouts_of(self.policies)
+
+    def answers(self) -> Mapping[str, Callable[[Sequence[str]], str]]:
+        """Return who answers the questions that `override` asks, by their first words."""
+        return {CLUSTER: self._cluster, SELECTORS: self._selectors, ROLLOUT: self._rollout}
+
+    def override(self, files: FileTree, name: str, view: View, had: Texts) -> OverriddenPackage:
+        """Return a package as a cluster is to have it, after asking for all that this depends on.
+
+        `had` are the texts of rules that the package was last made with: where a rule has not arrived yet, it goes by
+        what it said then.
+        """
+        if kinds := kinds_of(files):
+            view.ask(SELECTORS, ",".join(kinds))
+        closed = [rule for rule, clusters in self.closed.items() if name in clusters]
+        texts = {rule: kept_text(self.policies.sound[rule.policy], rule, had) for rule in closed}
+        cluster = self.clusters.get(name, Cluster(name))
+        result = override_package(files, self.policies, cluster, self.options, texts)
+        self._note(result, name, view)
+        return result
+
+    def _note(self, result: OverriddenPackage, name: str, view: View) -> None:
+        for key in result.asked:
+            found = view.named(API_VERSION, key.kind, key.namespace or DEFAULT_NAMESPACE, key.name)
+            if found is None:
+                # whether it is gone, or only cannot be read, decides what becomes of the package
+                view.is_whole()
+        if result.asked:
+            view.ask(CLUSTER, name)
+        for rule in self.rollouts.keys() & result.rules.keys():
+            view.ask(ROLLOUT, str(rule), name)
+
+    def _cluster(self, words: Sequence[str]) -> str:
+        found = self.clusters.get(words[0]) if len(words) == 1 else None
+        return digest(dict(found.labels)) if found else ABSENT
+
+    def _selectors(self, words: Sequence[str]) -> str:
+        return self.policies.choosing(words[0].split(",")) or ABSENT if len(words) == 1 else ""
+
+    def _rollout(self, words: Sequence[str]) -> str:
+        if len(words) != 2:
+            return ""
+        rule, cluster = rule_id_of(words[0]), words[1]
+        if rule is None or rule not in self.rollouts:
+            return ABSENT
+        return CLOSED if cluster in self.closed.get(rule, ()) else self.rollouts[rule].digest
+
+
+def overridden_condition(result: OverriddenPackage) -> tuple[Condition, ...]:
+    """Return what reviewers are told of policies that changed something in a package; nothing where none did."""
+    policies = dict.fromkeys(step.by for one in result.resources for step in one.steps)
+    if not policies:
+        return ()
+    message = f"resources are as these policies have them here: {', '.join(sorted(policies))}"
+    return (Condition(OVERRIDDEN, "True", result.reason, message),)

@@ -1,0 +1,104 @@
+"""Rollouts: how far rules have come, from what is published on the clusters of each wave (design 10.23)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from reconciler.planning.claims import ask, chosen
+from reconciler.planning.decide import is_current
+from reconciler.planning.last_mile import ROLLOUT, LastMile
+from reconciler.planning.state import PackageRecord, Seen
+from reconciler.planning.survey import Surveyed
+from reconciler.rules.overrides.rollout import Behind, Gate, Progress, Published, RuleId, Unknown, gate
+from reconciler.rules.variant import Variant
+from reconciler.snapshot.trace import Answers, question
+
+
+@dataclass(frozen=True)
+class Rollouts:
+    """The gate of every rule that is rolled out in waves. `due` is when the next one opens, if nothing moves.
+
+    `is_unsure`: of some package it is not known yet what becomes of it today, so that a next pass may say more.
+    """
+
+    gates: Mapping[RuleId, Gate] = field(default_factory=dict)
+    is_unsure: bool = False
+
+    @property
+    def due(self) -> int | None:
+        """When, in seconds since 1970, another wave opens if nothing moves; None if that is up to people."""
+        return min((one.due for one in self.gates.values() if one.due is not None), default=None)
+
+
+class Progresses:
+    """How far the packages of each cluster have come, as their states and branches tell."""
+
+    def __init__(self, surveyed: Mapping[str, Surveyed | None], answers: Answers, last_mile: LastMile) -> None:
+        # a cluster that could not be read is there, with nothing known of it
+        self._surveyed = surveyed
+        self._answers = answers
+        self._last_mile = last_mile
+        self._current: dict[tuple[str, str], bool] = {}
+        self.is_unsure = False
+
+    def rollouts(self, now: int) -> Rollouts:
+        """Return the gates as they are `now`, in seconds since 1970."""
+        gates = {
+            name: gate(rule, self._last_mile.clusters, partial(self._of, name), now)
+            for name, rule in self._last_mile.rollouts.items()
+        }
+        return Rollouts(gates, self.is_unsure)
+
+    def _of(self, rule: RuleId, cluster: str) -> Iterator[Progress]:
+        if cluster not in self._surveyed:
+            return
+        surveyed = self._surveyed[cluster]
+        if surveyed is None:
+            yield Unknown("what stands there")
+            return
+        winners, _ = chosen(surveyed.claims, surveyed.ground.state)
+        for variant in winners.values():
+            told = self._progress(rule, variant, surveyed)
+            self.is_unsure |= isinstance(told, Unknown)
+            if told:
+                yield told
+
+    def _progress(self, rule: RuleId, variant: Variant, surveyed: Surveyed) -> Progress | None:
+        package = variant.place.package
+        record = surveyed.ground.state.packages.get(package)
+        if record is None or record.owner.key != variant.owner.key or not self._is_current(variant, surveyed):
+            return Unknown(package)
+        answer = record.trace.get(question(ROLLOUT, str(rule), variant.cluster))
+        if answer is None:
+            return None
+        is_new = answer == self._last_mile.rollouts[rule].digest and record.outcome.get("kind") != "blocked"
+        if not is_new or not _is_published(record, surveyed.ground.look(package)):
+            return Behind(package)
+        return Published(package, _since(record, surveyed))
+
+    def _is_current(self, variant: Variant, surveyed: Surveyed) -> bool:
+        """Return whether the package was made from what it is made of today, as far as that has arrived."""
+        place = (variant.cluster, variant.place.package)
+        if place not in self._current:
+            asked = ask(variant, surveyed.claims, surveyed.ground)
+            self._current[place] = is_current(asked, self._answers, surveyed.shop.sources)
+        return self._current[place]
+
+
+def with_rollouts(last_mile: LastMile, rollouts: Rollouts) -> LastMile:
+    """Return the last mile with the waves closed that are."""
+    everywhere = frozenset(last_mile.clusters)
+    return replace(last_mile, closed={name: everywhere - one.open for name, one in rollouts.gates.items()})
+
+
+def _is_published(record: PackageRecord, seen: Seen) -> bool:
+    """Return whether the cluster branch has what was wanted last, people's later edits aside."""
+    return record.wanted is not None and record.wanted in (seen.published, record.ours and record.ours.rendered)
+
+
+def _since(record: PackageRecord, surveyed: Surveyed) -> int:
+    """Return when what is published was; what was there before us has been there for ever."""
+    brought = [one.commit for one in record.revisions if one.offer.rendered == record.wanted]
+    return surveyed.ground.objects.seconds(brought[-1]) if brought else 0
