@@ -12,7 +12,10 @@ from reconciler.gitio.verdicts import PushReport, PushUnit
 from reconciler.krm.label_query import matches_query
 from reconciler.planning.destination import Destination, conflicts
 from reconciler.planning.open_drafts import OpenDraft
+from reconciler.rules.clusters.inventory import read_inventory
+from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.repository import read_repositories
+from reconciler.snapshot.catalog import Catalog
 
 _NAMED = 20
 
@@ -70,9 +73,9 @@ class Review(DraftReader):
         """
         catalog = self._tools.read_catalog(self._source.read())
         known = self._tools.destinations(catalog)
-        labels = {one.key: one.labels for one in read_repositories(catalog)[0].values()}
         _check_clusters(asked, known)
-        chosen = [one for one in known if asked.wants(one.name, labels[one.key])]
+        clusters = read_inventory(catalog, read_repositories(catalog)[0]).clusters
+        chosen = [one for one in known if asked.wants(one.name, _labels(one, catalog, clusters))]
         self.fetch({one.url for one in chosen})
         clashes = conflicts(known)
         benches = [
@@ -111,11 +114,17 @@ class Review(DraftReader):
         return remote.mirror.push(units)
 
 
+def _labels(one: Destination, catalog: Catalog, clusters: Mapping[str, Cluster]) -> Mapping[str, str]:
+    """Return the labels of a destination: all of a cluster's, whichever of its objects says them (design 10.3)."""
+    return clusters[one.name].labels if one.deployment else catalog.objects[one.key].labels
+
+
 def _check_clusters(asked: Asked, known: Iterable[Destination]) -> None:
     names = sorted({one.name for one in known})
     for place in asked.places:
         if place.cluster not in names:
-            raise UnknownPlaceError(f"{place}: there is no Repository {place.cluster}; there are {_listed(names)}")
+            message = f"{place}: there is no Repository or cluster {place.cluster}; there are {_listed(names)}"
+            raise UnknownPlaceError(message)
 
 
 def check_packages(asked: Asked, benches: Iterable[Bench]) -> None:

@@ -477,10 +477,23 @@ def test_many_are_meant_by_the_labels_of_their_repositories(world: World) -> Non
     assert told(world.act("propose", selector="region=south")) == {"drafts/lisbon": "proposed"}
 
 
+def test_a_cluster_without_a_repository_is_asked_for_like_any_other(world: World) -> None:
+    cluster = "apiVersion: core.kubeadmiral.io/v1alpha1\nkind: FederatedCluster\n"
+    cluster += "metadata: {name: porto, labels: {region: west}}\n"
+    till = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: till, annotations: {reconciler.dev/clusters: porto}}\n"
+    world.write({"porto.yaml": cluster, "till.yaml": till})
+    world.sync()
+
+    assert [sheet.draft.branch for sheet in world.sheets("porto")] == ["drafts/porto"]
+    assert told(world.act("propose", selector="region=west")) == {"drafts/porto": "proposed"}
+
+
 @pytest.mark.parametrize(
     ("place", "message"),
     [
-        pytest.param("paris", "paris: there is no Repository paris; there are berlin, catalog, lisbon", id="cluster"),
+        pytest.param(
+            "paris", "paris: there is no Repository or cluster paris; there are berlin, catalog, lisbon", id="cluster"
+        ),
         pytest.param(
             "berlin/none", "berlin/none: berlin has no such package; it has gateway, metrics", id="package"
         ),
