@@ -31,10 +31,11 @@ from reconciler.planning.survey import Surveyed, Workshop, survey
 from reconciler.planning.tags import missing_tags, tag_start
 from reconciler.reporting.hydrator_metadata import metadata_file
 from reconciler.rules.guards import ACK_DELETIONS
+from reconciler.rules.overrides.read_policy import Policies
 from reconciler.rules.variant import Place, RoomResult, Upstream, Variant
 from reconciler.snapshot.catalog import DEFAULT_NAMESPACE, PORCH_GROUP, Catalog
 from reconciler.snapshot.files import FileTree
-from reconciler.snapshot.objects import CommitId, TreeId
+from reconciler.snapshot.objects import UNDATED_SECONDS, CommitId, TreeId
 
 _UNREAD = "; this plan goes by what was last read of it, and a sync would leave it alone"
 
@@ -91,10 +92,15 @@ class Desk:
         """Return whether the destination is some variant's downstream."""
         return (destination.key.namespace, destination.name) in self._by_place
 
+    @property
+    def policies(self) -> Policies:
+        """The override policies of the config."""
+        return self._render.last_mile.policies
+
     def as_of(self) -> int:
-        """Return the latest date among the commits that were read (design 10.13)."""
+        """Return the latest date among the commits that were read; 2000-01-01 where none has one (design 10.13)."""
         dates = [variant.source.committer_seconds for variant in self._room.variants]
-        return max([self.snapshot.seconds, *dates])
+        return max([self.snapshot.seconds, *dates]) or UNDATED_SECONDS
 
     def plan(self, destinations: Sequence[Destination], others: Iterable[DestinationPlan]) -> list[DestinationPlan]:
         """Return the plans of destinations; what cannot be read of one spoils it alone (tenet 6).

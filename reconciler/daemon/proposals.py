@@ -15,7 +15,7 @@ from reconciler.daemon.codes import (
     STATE_UNREADABLE,
 )
 from reconciler.daemon.config import ConfigSnapshot
-from reconciler.daemon.publish import HEADS, STATE_SECONDS, describe
+from reconciler.daemon.publish import HEADS, describe
 from reconciler.gitio.errors import GitError
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.reader import ObjectReader
@@ -38,7 +38,7 @@ from reconciler.planning.proposal import (
 from reconciler.planning.state import EngineTooOldError, StateUnreadableError
 from reconciler.reporting.proposal import config_state_message, proposal_message
 from reconciler.rules.variant import Pin
-from reconciler.snapshot.objects import BlobId, CommitId
+from reconciler.snapshot.objects import UNDATED_SECONDS, BlobId, CommitId
 
 # no Repository can be called so: its state is not a destination's
 STATE_NAME = "_config"
@@ -196,7 +196,7 @@ class RepositoryProposals:
 
     def _state_commit(self, state: ProposalState) -> CommitId:
         puts = tuple(Put(path, data) for path, data in write_proposal_state(state).items())
-        (commit,) = self._mirror.write([NewCommit((), puts, config_state_message(), STATE_SECONDS, fresh=True)])
+        (commit,) = self._mirror.write([NewCommit((), puts, config_state_message(), UNDATED_SECONDS, fresh=True)])
         return commit
 
 

@@ -18,10 +18,8 @@ from reconciler.planning.plan import grows
 from reconciler.planning.state import DestinationState, DraftBranch, write_state
 from reconciler.reporting.commit_message import state_message, sync_message
 from reconciler.snapshot.files import FileTree
-from reconciler.snapshot.objects import CommitId, TreeId
+from reconciler.snapshot.objects import UNDATED_SECONDS, CommitId, TreeId
 
-# git.md: a state commit's id is a function of its content alone, so its date is a constant (2000-01-01)
-STATE_SECONDS = 946_684_800
 HEADS = "refs/heads/"
 # the push options that go with what a plan puts on drafts
 Announce = Callable[[DestinationPlan], tuple[str, ...]]
@@ -148,7 +146,7 @@ def _sources(plans: Iterable[DestinationPlan], source_of: Mapping[TreeId, FileTr
     # a source that fans out to a fleet is written once; every state only names it
     new = {tree for plan in plans for tree in plan.after.trees() - plan.before.trees() if tree in source_of}
     contents = [source_of[tree] for tree in sorted(new)]
-    return [NewCommit((), tuple(_puts(files)), "source", STATE_SECONDS, fresh=True) for files in contents]
+    return [NewCommit((), tuple(_puts(files)), "source", UNDATED_SECONDS, fresh=True) for files in contents]
 
 
 def _puts(files: FileTree) -> Iterator[Put]:
@@ -159,7 +157,7 @@ def state_commit(destination: Destination, state: DestinationState) -> NewCommit
     """Return the commit of a state; the trees that it names must be in the mirror."""
     files = tuple(Put(path, content) for path, content in sorted(write_state(state).items()))
     trees = tuple(Graft(f"trees/{tree}", tree) for tree in sorted(state.trees()))
-    return NewCommit((), (*files, *trees), state_message(destination), STATE_SECONDS, fresh=True)
+    return NewCommit((), (*files, *trees), state_message(destination), UNDATED_SECONDS, fresh=True)
 
 
 def push_states(

@@ -26,7 +26,7 @@ from reconciler.gitio.reader import ObjectReader
 from reconciler.gitio.url import GitUrl, check_allowed, parse_url
 from reconciler.gitio.verdicts import Done, Outcome, PushReport, PushUnit, RefUpdate
 from reconciler.gitio.writer import NewCommit, NewTag, compose_stream, compose_tag
-from reconciler.snapshot.objects import CommitId, ObjectId
+from reconciler.snapshot.objects import UNDATED_SECONDS, CommitId, ObjectId
 
 Kind = Literal["config", "upstream", "destination", "both"]
 STATE_PREFIX = "refs/reconciler/state/"
@@ -34,7 +34,7 @@ _TAGS = "refs/tags/"
 _ALL_TAGS = f"+{_TAGS}*:{TRACKING}{_TAGS.removeprefix('refs/')}*"
 _AT_ONCE = 8
 # one object for all clusters and replicas, whoever makes it (finding 20)
-_ROOT = NewCommit((), (), "Start of a cluster's configuration", 946_684_800, fresh=True)
+_ROOT = NewCommit((), (), "Start of a cluster's configuration", UNDATED_SECONDS, fresh=True)
 _ROOT_AUTHOR = ("reconciler", "reconciler@localhost")
 
 

@@ -15,6 +15,9 @@ from reconciler.planning.settling import settling_findings
 from reconciler.planning.standing import Heads
 from reconciler.planning.state import DestinationState
 from reconciler.planning.tags import MissingTag
+from reconciler.rules.overrides.read_policy import Policies
+from reconciler.rules.overrides.rollout import Gate, RuleId
+from reconciler.rules.overrides.usage import Usage, usage_of
 from reconciler.rules.variant import RoomResult
 from reconciler.rules.variants.codes import UPSTREAM_WARNING
 from reconciler.snapshot.catalog import ConfigObject
@@ -55,7 +58,7 @@ class FleetPlan:
     `config` is the commit id, or `tree:<id>` for a plain folder; `as_of` the latest committer date among the
     commits read, in seconds since 1970 (design 10.13). `complete` is False while a file of the config cannot be
     read, so that nobody's absence is proved (design 10.5). `proposal` is what the config itself is to say, `objects`
-    what it says now.
+    what it says now; `policies` are its override policies, and `rollouts` how far their rules have come.
     """
 
     config: str
@@ -66,11 +69,23 @@ class FleetPlan:
     complete: bool = True
     proposal: Proposal = field(default_factory=Proposal)
     objects: Mapping[ObjectKey, ConfigObject] = field(default_factory=dict)
+    policies: Policies = field(default_factory=Policies)
+    rollouts: Mapping[RuleId, Gate] = field(default_factory=dict)
 
     def outcomes(self) -> Iterator[tuple[Destination, Outcome]]:
         """Yield every package's outcome with its destination."""
         for plan in self.destinations:
             yield from ((plan.destination, outcome) for outcome in plan.outcomes)
+
+    def usages(self) -> tuple[Usage, ...]:
+        """Return how every sound override policy is used, on all clusters that could be read (kubeadmiral 10.4)."""
+        used = (
+            (one.destination.name, package, record.policies)
+            for one in self.destinations
+            for package, record in one.after.packages.items()
+            if record.policies and record.owned and record.removal is None
+        )
+        return usage_of(self.policies, used)
 
     def all_findings(self) -> tuple[Finding, ...]:
         """Return everything that was found, about files, objects, destinations and packages, each once.

@@ -6,8 +6,10 @@ from dataclasses import replace
 from typing import Protocol
 
 from reconciler.planning.conflicts import read_conflict
+from reconciler.planning.last_mile import Had
 from reconciler.planning.source import Ingredients, Standing, stands_alone
 from reconciler.planning.state import Offer, PackageRecord, Seen
+from reconciler.rules.overrides.usage import policy_of
 from reconciler.rules.variant import Earlier, Generated, Upstream
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
@@ -63,7 +65,7 @@ def ingredients_of(
         return None
     if put:
         put = replace(put, conflicts=tuple(map(read_conflict, record.conflicts)))
-    return Ingredients(came, ours, put, _earlier(record, sources), isinstance(source, Generated), record.rules)
+    return Ingredients(came, ours, put, _earlier(record, sources), isinstance(source, Generated), _had(record))
 
 
 def _standing(
@@ -89,6 +91,11 @@ def _base_of(files: FileTree, upstream: Upstream, came: FileTree, sources: Sourc
     if tree is None or tree == upstream.tree:
         return came if tree else None
     return sources.upstream(replace(upstream, tree=tree))
+
+
+def _had(record: PackageRecord) -> Had:
+    policies = (policy_of(name) for name in record.policies)
+    return Had(tuple(one for one in policies if one), record.rules)
 
 
 def _earlier(record: PackageRecord, sources: Sources) -> Earlier | None:

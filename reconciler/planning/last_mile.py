@@ -8,6 +8,7 @@ from functools import cached_property
 
 from reconciler.krm.conditions import Condition
 from reconciler.krm.digest import digest
+from reconciler.krm.identity import ObjectKey
 from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.overrides.apply import Options
 from reconciler.rules.overrides.in_force import Texts, kept_text
@@ -23,6 +24,14 @@ OVERRIDDEN = "Overridden"
 CLOSED = "closed"
 # the first words of questions in a trace
 CLUSTER, SELECTORS, ROLLOUT = "cluster", "selectors", "rollout"
+
+
+@dataclass(frozen=True)
+class Had:
+    """What a package was last made with: the policies of its resources, and the texts of their rules."""
+
+    policies: tuple[ObjectKey, ...] = ()
+    rules: Texts = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -46,27 +55,27 @@ class LastMile:
         """Return who answers the questions that `override` asks, by their first words."""
         return {CLUSTER: self._cluster, SELECTORS: self._selectors, ROLLOUT: self._rollout}
 
-    def override(self, files: FileTree, name: str, view: View, had: Texts) -> OverriddenPackage:
+    def override(self, files: FileTree, name: str, view: View, had: Had) -> OverriddenPackage:
         """Return a package as a cluster is to have it, after asking for all that this depends on.
 
-        `had` are the texts of rules that the package was last made with: where a rule has not arrived yet, it goes by
-        what it said then.
+        Where a rule has not arrived yet, the package goes by what it `had` of it; and a policy that it had is not taken
+        for gone while files of the config cannot be read.
         """
         if kinds := kinds_of(files):
             view.ask(SELECTORS, ",".join(kinds))
         closed = [rule for rule, clusters in self.closed.items() if name in clusters]
-        texts = {rule: kept_text(self.policies.sound[rule.policy], rule, had) for rule in closed}
+        texts = {rule: kept_text(self.policies.sound[rule.policy], rule, had.rules) for rule in closed}
         cluster = self.clusters.get(name, Cluster(name))
-        result = override_package(files, self.policies, cluster, self.options, texts)
+        result = override_package(files, self.policies, cluster, self.options, texts, had.policies)
         self._note(result, name, view)
         return result
 
     def _note(self, result: OverriddenPackage, name: str, view: View) -> None:
         for key in result.asked:
-            found = view.named(API_VERSION, key.kind, key.namespace or DEFAULT_NAMESPACE, key.name)
-            if found is None:
-                # whether it is gone, or only cannot be read, decides what becomes of the package
-                view.is_whole()
+            view.named(API_VERSION, key.kind, key.namespace or DEFAULT_NAMESPACE, key.name)
+        if result.asked and any(key not in self.policies.sound for key in result.asked):
+            # whether one is gone, or only cannot be read, decides what becomes of the package
+            view.is_whole()
         if result.asked:
             view.ask(CLUSTER, name)
         for rule in self.rollouts.keys() & result.rules.keys():

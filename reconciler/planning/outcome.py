@@ -39,6 +39,7 @@ class Rendered:
     `results` what each function said. `source` entered the pipeline; `overruled` are edits that the rules undid.
     `overrides` is what policies changed, leaf by leaf, `policies` how each of them was used (kubeadmiral 10.3, 10.4),
     `rules` by which texts of their rules it was made;
+    `inputs` are the files of objects that were asked for, by kind, namespace and name;
     `reason` is the code of what withholds the package, where that is an error of theirs.
     """
 
@@ -54,6 +55,7 @@ class Rendered:
     overrides: tuple[Mapping[str, Any], ...] = ()
     policies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     rules: Mapping[RuleId, str] = field(default_factory=dict)
+    inputs: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     reason: str = ""
 
     @property
@@ -115,7 +117,7 @@ class Blocked:
     """Nothing may be written for this package; what stands stays (design 10.26).
 
     `retry`: the world kept it from being made, so that not even state may take note (design 10.19). `policies` says
-    how its render used override policies, None where there was none.
+    how its render used override policies.
     """
 
     variant: Variant
@@ -125,7 +127,7 @@ class Blocked:
     seen: Seen
     trace: Trace = field(default_factory=dict)
     retry: bool = False
-    policies: Mapping[str, Mapping[str, Any]] | None = None
+    policies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

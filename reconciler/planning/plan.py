@@ -161,7 +161,8 @@ def _found_record(outcome: Outcome, words: Words | None, branch: str) -> Package
         case Blocked():
             record = outcome.record or _first_record(outcome.variant)
             found = _found("blocked", outcome.variant, outcome.findings, outcome.conditions)
-            used = record.policies if outcome.policies is None else outcome.policies
+            # one that cannot be found now is still one that it had
+            used = {**record.policies, **outcome.policies}
             # what was dropped is told by the trace of then
             return replace(record, trace=outcome.trace, seen=outcome.seen, outcome=found, dropped=None, policies=used)
 

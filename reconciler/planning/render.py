@@ -25,10 +25,9 @@ from reconciler.planning.codes import (
     UPSTREAM_LOCK_MISSING,
 )
 from reconciler.planning.conflicts import place_of
-from reconciler.planning.last_mile import LastMile, overridden_condition
+from reconciler.planning.last_mile import Had, LastMile, overridden_condition
 from reconciler.planning.outcome import Rendered
 from reconciler.planning.source import Ingredients, Source, mix, overruled
-from reconciler.rules.overrides.in_force import Texts
 from reconciler.rules.overrides.usage import usage_data
 from reconciler.rules.secrets_in_branch import secret_findings
 from reconciler.rules.variant import ConflictPolicy, Injected, Upstream, Variant
@@ -97,7 +96,12 @@ def render(variant: Variant, made: Ingredients, answers: Answers, last_mile: Las
     )
     overruled = tuple(_overruled(source, run.stages, options))
     return replace(
-        rendered, source=source, overruled=overruled, findings=findings, trace={**view.trace, **rendered.trace}
+        rendered,
+        source=source,
+        overruled=overruled,
+        findings=findings,
+        trace={**view.trace, **rendered.trace},
+        inputs=view.files,
     )
 
 
@@ -151,7 +155,7 @@ class _Run:
         rendered = Rendered(result.files, conditions, gates, injected, steps, self.findings, result.asked)
         return rendered, result.failure is not None
 
-    def _overridden(self, rendered: Rendered, last_mile: LastMile, had: Texts) -> Rendered:
+    def _overridden(self, rendered: Rendered, last_mile: LastMile, had: Had) -> Rendered:
         """Return the package as its cluster is to have it; elsewhere nothing is overridden (design 10.16)."""
         if not self.variant.cluster:
             return rendered

@@ -11,7 +11,7 @@ from reconciler.packages.clone import lock_of, upstream_of
 from reconciler.packages.kptfile import KPTFILE, Strategy
 from reconciler.packages.update import MergeOptions, Updated, merge, strategy_of, update
 from reconciler.planning.conflicts import place_of, still_stands, without_repeats
-from reconciler.rules.overrides.in_force import Texts
+from reconciler.planning.last_mile import Had
 from reconciler.rules.variant import Earlier
 from reconciler.snapshot.files import FileTree
 
@@ -48,7 +48,7 @@ class Ingredients:
     """All that a package is made from besides the catalog.
 
     `came` is the wanted upstream, `ours` stands on the cluster branch, `put` on the draft; `earlier` is our last
-    output, made by the texts of rules that it `had`. `is_generated`: a room made it, and owns all that it emits.
+    output, made with the policies that it `had`. `is_generated`: a room made it, and owns all that it emits.
     """
 
     came: FileTree
@@ -56,7 +56,7 @@ class Ingredients:
     put: Standing | None = None
     earlier: Earlier | None = None
     is_generated: bool = False
-    had: Texts = field(default_factory=dict)
+    had: Had = field(default_factory=Had)
 
     @property
     def needs_merge(self) -> bool:

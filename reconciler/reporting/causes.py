@@ -59,7 +59,8 @@ def object_words(key: ObjectKey) -> str:
 def _words(cause: str, draft: Draft, destination: Destination) -> str:
     match cause.split(" ", 4):
         case ["variant"]:
-            asks = "asks for this package" if draft.task in _NEW else "changed"
+            is_new = draft.task in _NEW or draft.variant.upstream is None
+            asks = "asks for this package" if is_new else "changed"
             return f"{owner_words(draft.variant.owner)} {asks}"
         case ["upstream"]:
             return f"upstream {origin_words(draft)}: {upstream_words(draft)}"

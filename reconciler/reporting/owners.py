@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from reconciler.krm.conditions import Condition, upsert
+from reconciler.krm.digest import canonical_json
 from reconciler.krm.findings import errors
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.decide import READY, VALID
@@ -14,6 +16,7 @@ from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Unchanged
 from reconciler.planning.state import PackageRecord
 from reconciler.reporting.leaving import waiting_data
+from reconciler.reporting.policies import policy_statuses
 from reconciler.reporting.status_file import told
 from reconciler.reporting.tally import tally
 from reconciler.rules.variant import ConfigStatus, Variant
@@ -48,12 +51,44 @@ class ObjectStatus:
 
 def owner_statuses(plan: FleetPlan) -> dict[ObjectKey, ObjectStatus]:
     """Return the status of every object that wants a package, of those that made them, and of destinations."""
-    found = {status.key: status for status in (*_stalled(plan), *_unread(plan), *_outcomes(plan))}
-    config = {one.key: one for one in plan.room.statuses}
+    told_of: dict[ObjectKey, list[ObjectStatus]] = {}
+    for status in (*_stalled(plan), *_unread(plan), *_outcomes(plan)):
+        told_of.setdefault(status.key, []).append(status)
+    spreading = {variant.owner.key for variant in plan.room.variants if variant.spreads}
+    found = {key: united(all_of) if key in spreading else all_of[-1] for key, all_of in told_of.items()}
+    statuses = (*plan.room.statuses, *policy_statuses(plan))
+    config = {one.key: one for one in statuses}
     owners = {key: _with_config(status, config.get(key)) for key, status in found.items()}
-    makers = [_maker(one, owners) for one in plan.room.statuses if one.key not in owners]
+    makers = [_maker(one, owners) for one in statuses if one.key not in owners]
     repositories = [_repository(one) for one in plan.destinations]
     return {**{one.key: one for one in repositories}, **{one.key: one for one in makers}, **owners}
+
+
+def united(statuses: Sequence[ObjectStatus]) -> ObjectStatus:
+    """Return the status of an owner that has a package on each of several clusters, from those of each."""
+    types = dict.fromkeys(one.type for status in statuses for one in status.conditions)
+    conditions = tuple(_worst(kind, statuses) for kind in types)
+    names = dict.fromkeys(name for status in statuses for name in status.fields)
+    fields = {name: _joined(status.fields.get(name) for status in statuses) for name in names}
+    return replace(statuses[0], conditions=conditions, fields=fields)
+
+
+def _worst(kind: str, statuses: Sequence[ObjectStatus]) -> Condition:
+    """Return what is told of a condition: that of the first cluster where all is not well, and of how many it is so."""
+    found = [one for status in statuses for one in status.conditions if one.type == kind]
+    well = "False" if kind == "Stalled" else "True"
+    bad = [one for one in found if one.status != well]
+    if not bad:
+        return found[0]
+    return replace(bad[0], message=f"{len(bad)} of {len(statuses)} clusters: {bad[0].message}")
+
+
+def _joined(values: Iterable[Any]) -> Any:
+    """Return lists as one, each entry once; of anything else the first."""
+    known = [value for value in values if value is not None]
+    if not all(isinstance(value, list) for value in known):
+        return known[0]
+    return [*{canonical_json(entry): entry for entry in chain.from_iterable(known)}.values()]
 
 
 def _stalled(plan: FleetPlan) -> Iterator[ObjectStatus]:

@@ -73,12 +73,11 @@ def _from(draft: Draft) -> dict[str, Any]:
 
 
 def _objects(rendered: Rendered, trace: Trace) -> list[dict[str, Any]]:
-    files = {(one.kind, one.namespace, one.name): one.source_file for one in rendered.injected}
     found = []
     for question, answer in sorted(trace.items()):
         match question.split(" ", 4):
             case ["object", _, kind, namespace, name] if answer != ABSENT:
-                file = files.get((kind, namespace, name))
+                file = rendered.inputs.get((kind, namespace, name))
                 hashed = MASK if kind == "Secret" else answer
                 found.append(told({"kind": kind, "namespace": namespace, "name": name, "file": file, "hash": hashed}))
             case _:

@@ -16,6 +16,8 @@ DIRECTORY = "40000"
 FILE = "100644"
 EXECUTABLE = "100755"
 LINK = "120000"
+# 2000-01-01: the date of what has none of its own (git.md, determinism)
+UNDATED_SECONDS = 946_684_800
 SUBMODULE = "160000"
 
 

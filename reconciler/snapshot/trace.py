@@ -53,11 +53,15 @@ class Answers:
 
 
 class View:
-    """The config as one render sees it: every question is recorded with its answer."""
+    """The config as one render sees it: every question is recorded with its answer.
+
+    `files` are those of the objects that were found, by kind, namespace and name.
+    """
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
         self.trace: dict[str, str] = {}
+        self.files: dict[tuple[str, str, str], str] = {}
 
     def type_exists(self, api_version: str, kind: str, namespace: str) -> bool:
         """Return whether any object of this type can be seen from `namespace`."""
@@ -66,7 +70,10 @@ class View:
     def named(self, api_version: str, kind: str, namespace: str, name: str) -> ConfigObject | None:
         """Return one object by type, namespace and name."""
         self.ask("object", api_version, kind, namespace, name)
-        return self._answers.catalog.named.get((api_version, kind, namespace, name))
+        found = self._answers.catalog.named.get((api_version, kind, namespace, name))
+        if found:
+            self.files[kind, namespace, name] = found.file
+        return found
 
     def of_kind(self, group: str, kind: str) -> tuple[ConfigObject, ...]:
         """Return all objects of one kind."""

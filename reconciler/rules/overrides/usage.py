@@ -11,6 +11,7 @@ from reconciler.krm.findings import Finding, Where
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.overrides.apply import Overridden
 from reconciler.rules.overrides.codes import POLICY_UNUSED
+from reconciler.rules.overrides.model import CLUSTER_KIND, GROUP, NAMESPACED_KIND
 from reconciler.rules.overrides.read_policy import Policies
 
 UsageData = Mapping[str, Mapping[str, Any]]
@@ -47,6 +48,15 @@ def usage_data(overridden: Iterable[Overridden]) -> UsageData:
             if one.failed:
                 data.setdefault("failed", []).append(str(resource.key))
     return dict(sorted(found.items()))
+
+
+def policy_of(name: str) -> ObjectKey | None:
+    """Return the policy that usage data name; None for what is no name of one."""
+    kind, _, rest = name.partition("/")
+    namespace, _, policy = rest.partition("/")
+    if kind not in (CLUSTER_KIND, NAMESPACED_KIND) or not policy:
+        return None
+    return ObjectKey(GROUP, kind, "" if kind == CLUSTER_KIND else namespace, policy)
 
 
 def usage_of(policies: Policies, packages: Iterable[tuple[str, str, UsageData]]) -> tuple[Usage, ...]:
