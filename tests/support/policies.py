@@ -1,0 +1,106 @@
+"""Worlds with policies: packages that clusters have differently, and resources that are placed on them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.support.world import CLUSTERS, World, catalog, deployment, package, repository, variant
+
+KUBEADMIRAL = "core.kubeadmiral.io/v1alpha1"
+ATTACHED = "kubeadmiral.io/cluster-override-policy-name"
+PLACED_BY = "kubeadmiral.io/cluster-propagation-policy-name"
+PLACED_ON = "reconciler.dev/clusters"
+Rules = Sequence[Mapping[str, object]]
+
+
+def metadata_of(name: str, namespace: str = "", **more: Mapping[str, str]) -> str:
+    """Return the metadata of an object; `more` are its labels and annotations."""
+    found = {
+        "name": name,
+        **({"namespace": namespace} if namespace else {}),
+        **{key: dict(one) for key, one in more.items()},
+    }
+    return "metadata: " + json.dumps(found) + "\n"
+
+
+def written(
+    kind: str, name: str, spec: object, namespace: str = "", api: str = KUBEADMIRAL, **more: Mapping[str, str]
+) -> str:
+    """Return an object of any kind, its spec in JSON."""
+    return f"apiVersion: {api}\nkind: {kind}\n{metadata_of(name, namespace, **more)}spec: {json.dumps(spec)}\n"
+
+
+def policy(name: str, rules: Rules, namespace: str = "", **spec: Any) -> str:
+    """Return an OverridePolicy, of all the clusters' kind if it has no namespace."""
+    kind = "OverridePolicy" if namespace else "ClusterOverridePolicy"
+    return written(kind, name, {**spec, "overrideRules": list(rules)}, namespace)
+
+
+def patch(path: str, value: object, clusters: Mapping[str, object] | None = None, **rule: object) -> dict[str, object]:
+    """Return a rule that sets one field, everywhere or where `clusters` say."""
+    target = {"targetClusters": clusters} if clusters else {}
+    return {**rule, **target, "overriders": {"jsonpatch": [{"operator": "set", "path": path, "value": value}]}}
+
+
+def replicas(count: object, clusters: Mapping[str, object] | None = None, **rule: object) -> dict[str, object]:
+    """Return a rule that sets how many there are."""
+    return patch("/spec/replicas", count, clusters, **rule)
+
+
+def propagation(name: str, spec: object, namespace: str = "", **annotations: str) -> str:
+    """Return a PropagationPolicy, of all the clusters' kind if it has no namespace."""
+    kind = "PropagationPolicy" if namespace else "ClusterPropagationPolicy"
+    return written(kind, name, spec, namespace, annotations=annotations)
+
+
+def labelled(name: str, policy: str, replicas: int = 2, image: str = "1.0") -> str:
+    """Return a Deployment that names a policy."""
+    text = deployment(name, replicas, image)
+    return text.replace(f"  name: {name}\n", f"  name: {name}\n  labels: {{{ATTACHED}: {policy}}}\n", 1)
+
+
+def labelled_package(name: str, policy: str, replicas: int = 2, image: str = "1.0", **more: str) -> dict[str, str]:
+    """Return an upstream package whose Deployment names a policy."""
+    return {**package(name, 2, "1.0", **more), "deployment.yaml": labelled(name, policy, replicas, image)}
+
+
+def policy_world(folder: Path, **settings: object) -> World:
+    """Return two clusters with `web`, which names the policy `site`; Berlin has `metrics` as well, which names none."""
+    world = World.new(folder, **settings)
+    world.release("web", "v1", labelled_package("web", "site"))
+    world.release("metrics", "v1", package("metrics"))
+    world.write(
+        {
+            "catalog.yaml": catalog(),
+            **{f"clusters/{one}.yaml": repository(one) for one in CLUSTERS},
+            **{f"web/{one}.yaml": variant(f"web-{one}", one, "web") for one in CLUSTERS},
+            "metrics.yaml": variant("metrics-berlin", "berlin", "metrics"),
+            "policies/site.yaml": policy("site", [replicas(5, {"clusters": ["berlin"]})]),
+        }
+    )
+    return world
+
+
+def policies_drafted(folder: Path) -> World:
+    """Return the world with everything drafted, nothing published."""
+    world = policy_world(folder)
+    world.sync()
+    return world
+
+
+def policies_published(folder: Path) -> World:
+    """Return the world with everything published."""
+    world = policies_drafted(folder)
+    publish(world)
+    return world
+
+
+def publish(world: World, *clusters: str) -> None:
+    """Merge the drafts of clusters, all by default, and let passes take note of that."""
+    for one in clusters or CLUSTERS:
+        if world.head(f"drafts/{one}"):
+            world.merge(one, "squash")
+    world.settle()
