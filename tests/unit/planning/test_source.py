@@ -150,3 +150,50 @@ def test_for_a_package_that_nobody_edited_no_more_than_a_kptfile_is_parsed(monke
 
     assert source.files == package(image="3")
     assert parses in ([], [OUTPUT["Kptfile"].data.decode()])
+
+
+# what a room makes is the room's: fields and files that it emits come back, the rest is people's
+
+
+def generated(came: FileTree, files: FileTree, drafted: FileTree | None = None) -> Source:
+    ours = Standing(files, V1, V1, V1, V1)
+    put = Standing(drafted, V1, V1, V1, V1) if drafted is not None else None
+    return mix(Ingredients(came, ours, put, is_generated=True), None, OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        pytest.param(generated(V1, V1), V1, id="untouched"),
+        pytest.param(generated(V2, V1), V2, id="untouched-takes-the-new-one-to-the-byte"),
+        pytest.param(generated(V1, package(5)), V1, id="an-emitted-field"),
+        pytest.param(generated(V2, package(5)), V2, id="an-emitted-field-and-a-new-source"),
+        pytest.param(generated(V1, V1.without("web.yaml")), V1, id="an-emitted-file-that-is-gone"),
+        pytest.param(generated(V1, package(more="x")), package(more="x"), id="a-file-of-theirs"),
+        pytest.param(generated(package(more="x"), package(more="y")), package(more="x"), id="an-opaque-file"),
+        pytest.param(generated(V1, V1, package(5)), V1, id="on-the-draft"),
+        pytest.param(generated(V1, V1, package(more="x")), package(more="x"), id="a-file-on-the-draft"),
+    ],
+)
+def test_a_room_has_the_last_word_on_what_it_emits(source: Source, expected: FileTree) -> None:
+    assert source.files == expected
+    assert source.base in (V1, V2) or "more.txt" in source.base
+
+
+def test_what_a_room_never_emitted_is_kept() -> None:
+    theirs = V1["web.yaml"].data + b"  minReadySeconds: 9\n"
+    source = generated(V2, V1.with_files({"web.yaml": theirs}))
+
+    assert source.files["web.yaml"].data == V2["web.yaml"].data + b"  minReadySeconds: 9\n"
+
+
+def test_what_a_room_takes_back_is_told() -> None:
+    source = generated(V1, package(5))
+
+    assert [(one.pointer, one.local, one.upstream, one.chosen, one.rule) for one in source.updated] == [
+        ("/spec/replicas", 5, 2, "upstream", "generated")
+    ]
+
+
+def test_a_generated_package_is_followed_whatever_kptfile_people_put_into_it() -> None:
+    assert generated(V2, package(lock="")).follows

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconciler.krm.digest import digest
+from reconciler.krm.identity import ObjectKey
 from reconciler.planning.state import (
     KEPT_OFFERS,
     DestinationState,
@@ -17,9 +19,11 @@ from reconciler.planning.state import (
     Removal,
     Revision,
     Seen,
+    StateUnreadableError,
     read_state,
     write_state,
 )
+from reconciler.rules.overrides.rollout import RuleId
 from tests.unit.planning.values import commit, offer, owner, record, state, tree
 
 NAMES = st.text('abc/é"\\', min_size=1, max_size=6)
@@ -128,3 +132,24 @@ def test_a_revision_that_an_earlier_engine_wrote_is_known_without_workspace_and_
     read = read_state({**files, "packages/gw.json": json.dumps(data).encode()})
 
     assert read.packages["gw"].revisions == (revision,)
+
+
+def test_the_texts_of_rules_are_kept_once_and_by_digest() -> None:
+    rule = RuleId(ObjectKey("core.kubeadmiral.io", "OverridePolicy", "shop", "sizing"), "0")
+    resources = {"apps/Deployment": ["web.yaml Deployment/shop/web"]}
+    used = {"OverridePolicy/shop/sizing": {"resources": resources, "rules": [0]}}
+    one = record(rules={rule: '{"overriders": {}}'}, policies=used)
+    known = state(packages={"a": one, "b": one})
+    files = write_state(known)
+
+    assert read_state(files) == known
+    assert [path for path in files if path.startswith("texts/")] == [f"texts/{digest(one.rules[rule])[7:]}.json"]
+
+
+def test_a_rule_whose_text_is_lost_makes_the_state_unreadable() -> None:
+    rule = RuleId(ObjectKey("core.kubeadmiral.io", "OverridePolicy", "shop", "sizing"), "0")
+    files = write_state(state(packages={"a": record(rules={rule: "{}"})}))
+    left = {path: content for path, content in files.items() if not path.startswith("texts/")}
+
+    with pytest.raises(StateUnreadableError):
+        read_state(left)

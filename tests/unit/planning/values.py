@@ -84,6 +84,7 @@ class Tables:
     more: bool = True
     collide: bool = False
     forks: Mapping[str, str] = field(default_factory=dict)
+    dates: Mapping[str, int] = field(default_factory=dict)
 
     def tree_at(self, commit: CommitId, path: str) -> TreeId | None:
         found = self.packages.get(commit, {}).get(path)
@@ -115,6 +116,9 @@ class Tables:
 
     def collides(self, head: CommitId, base: CommitId, branch: CommitId, outside: Collection[str]) -> bool:
         return self.collide
+
+    def seconds(self, commit: CommitId) -> int:
+        return self.dates.get(commit, 0)
 
     def offers_more(self, head: CommitId, base: CommitId, branch: CommitId, besides: Collection[str] = ()) -> bool:
         return self.more

@@ -51,6 +51,7 @@ def test_a_whole_status_file_reads_like_this() -> None:
             conditions=(Condition("Rendered", "False", "RenderFailed", "function starlark: no"),),
             gates=("Rendered",),
             injected=(Injected("here", "site.yaml", "Site", "default", "berlin", "sha256:5", "sites.yaml"),),
+            inputs={("Site", "default", "berlin"): "sites.yaml"},
             results=({"package": ".", "name": "ns", "exitCode": 0},),
             findings=(
                 Finding("LinkSkipped", "a link", Where("a.yaml", 3, "Deployment/x/web", "/spec"), Severity.WARNING),
@@ -188,7 +189,8 @@ def test_a_gate_is_met_by_a_true_condition_only(condition: Condition, met: bool)
 
 def test_no_hash_of_a_secret_is_written() -> None:
     injected = (Injected("here", "s.yaml", "Secret", "default", "login", "sha256:short", "secrets.yaml"),)
-    made = draft({}, {"a": "x"}, trace={LOGIN: "sha256:short"}, rendered=rendered(injected=injected))
+    files = {("Secret", "default", "login"): "secrets.yaml"}
+    made = draft({}, {"a": "x"}, trace={LOGIN: "sha256:short"}, rendered=rendered(injected=injected, inputs=files))
 
     assert b"sha256:short" not in status_file(made, destination(), CONFIG)
     assert status_of(made)["inputs"]["objects"] == [

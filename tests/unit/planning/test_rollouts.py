@@ -1,0 +1,135 @@
+"""Rollouts: how far rules have come, as the branches and states of a fleet tell."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.planning.claims import Claims
+from reconciler.planning.decide import Render
+from reconciler.planning.ground import Ground
+from reconciler.planning.last_mile import LastMile
+from reconciler.planning.rollouts import Progresses, Rollouts, with_rollouts
+from reconciler.planning.standing import Heads
+from reconciler.planning.state import PackageRecord, Revision
+from reconciler.planning.survey import Surveyed, Workshop
+from reconciler.rules.clusters.model import Cluster
+from reconciler.rules.overrides.read_policy import read_policies
+from reconciler.rules.overrides.rollout import rule_id_of
+from reconciler.rules.variant import Variant
+from reconciler.snapshot.catalog import read_catalog
+from reconciler.snapshot.files import File, FileTree
+from reconciler.snapshot.trace import Answers
+from tests.unit.planning.values import Tables, commit, destination, offer, owner, record, state, tree, variant
+
+POLICY = """\
+apiVersion: core.kubeadmiral.io/v1alpha1
+kind: OverridePolicy
+metadata: {name: sizing, namespace: shop}
+spec:
+  overrideRules:
+  - name: replicas
+    rollout:
+      waves: [{clusters: [berlin]}]
+      soak: 1h
+    overriders:
+      jsonpatch: [{path: /spec/replicas, value: 5}]
+"""
+CATALOG = read_catalog(FileTree({"p.yaml": File(POLICY.encode())}))
+NAMED = "OverridePolicy/shop/sizing#replicas"
+RULE = rule_id_of(NAMED)
+MILE = LastMile(read_policies(CATALOG), {name: Cluster(name) for name in ("berlin", "lisbon")})
+ANSWERS = Answers(CATALOG, MILE.answers())
+TODAY = MILE.rollouts[RULE].digest if RULE else ""
+PUBLISHED_AT = 1_000_000
+HOUR = 3600
+
+
+class Nothing:
+    """Contents that nobody needs here."""
+
+    def function(self, name: str) -> str:
+        return ""
+
+
+def surveyed(known: PackageRecord | None, published: str | None, one: Variant) -> Surveyed:
+    place = destination("berlin")
+    packages = {"gw": known} if known else {}
+    objects = Tables({"b1": {"gw": published}}, dates={"b1": PUBLISHED_AT})
+    ground = Ground(place, state(packages=packages), Heads(commit("b1")), objects, "drafts/{repository}")  # type: ignore[arg-type]
+    claims = Claims((one,), frozenset({one.owner.key}), frozenset(), complete=True)
+    render: Render = lambda variant, made: pytest.fail("nothing is rendered")  # noqa: E731
+    shop = Workshop(ANSWERS, Nothing(), render, Nothing(), "drafts/{repository}", 0)  # type: ignore[arg-type]
+    return Surveyed(place, claims, ground.state, ground, shop)
+
+
+def made_with(answer: str | None, wanted: str = "v2", **fields: Any) -> PackageRecord:
+    one = variant()
+    trace = {**one.facts, **({f"rollout {NAMED} berlin": answer} if answer else {})}
+    ours = offer("v2")
+    revisions = (Revision(1, commit("b1"), ours),)
+    return record(trace=trace, wanted=tree(wanted), ours=ours, revisions=revisions, **fields)
+
+
+def rollouts(
+    known: PackageRecord | None,
+    published: str | None = "v2",
+    now: int = PUBLISHED_AT + HOUR,
+    one: Variant | None = None,
+) -> Rollouts:
+    return Progresses({"berlin": surveyed(known, published, one or variant())}, ANSWERS, MILE).rollouts(now)
+
+
+def opened(found: Rollouts) -> Iterable[str]:
+    assert RULE
+    return sorted(found.gates[RULE].open)
+
+
+def test_the_first_wave_is_open_and_the_next_waits_for_what_it_publishes() -> None:
+    found = rollouts(made_with(TODAY))
+
+    assert opened(found) == ["berlin", "lisbon"]
+    assert (found.due, found.is_unsure) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("found", "due", "unsure"),
+    [
+        pytest.param(rollouts(made_with(TODAY), now=PUBLISHED_AT), PUBLISHED_AT + HOUR, False, id="soaking"),
+        pytest.param(rollouts(made_with(TODAY), "v1"), None, False, id="not-published"),
+        pytest.param(rollouts(made_with("sha256:before")), None, True, id="not-rendered-since"),
+        pytest.param(rollouts(made_with("closed")), None, True, id="rendered-while-it-was-closed"),
+        pytest.param(rollouts(made_with(TODAY, outcome={"kind": "blocked"})), None, False, id="blocked"),
+        pytest.param(rollouts(None), None, True, id="never-made"),
+        pytest.param(rollouts(made_with(TODAY, owner=owner("other"))), None, True, id="somebody-elses"),
+        pytest.param(
+            rollouts(made_with(TODAY), one=replace(variant(), facts={"variant": "new"})), None, True, id="old"
+        ),
+    ],
+)
+def test_a_wave_stays_closed(found: Rollouts, due: int | None, unsure: bool) -> None:
+    assert opened(found) == ["berlin"]
+    assert (found.due, found.is_unsure) == (due, unsure)
+
+
+def test_a_package_that_the_rule_does_not_concern_holds_nobody_up() -> None:
+    assert opened(rollouts(made_with(None), "v1")) == ["berlin", "lisbon"]
+
+
+def test_what_people_changed_after_publishing_is_still_published() -> None:
+    assert opened(rollouts(made_with(TODAY), "edited")) == ["berlin", "lisbon"]
+
+
+def test_a_cluster_that_cannot_be_read_holds_up_the_next_wave() -> None:
+    found = Progresses({"berlin": None}, ANSWERS, MILE).rollouts(PUBLISHED_AT)
+
+    assert opened(found) == ["berlin"]
+    assert found.is_unsure is False
+
+
+def test_closed_waves_are_those_that_are_not_open() -> None:
+    closed = with_rollouts(MILE, rollouts(made_with(TODAY), "v1")).closed
+
+    assert RULE
+    assert closed == {RULE: frozenset({"lisbon"})}
