@@ -2,7 +2,8 @@
 
 `case.yaml` holds `title` and `covers` (the claim, and where a spec makes it), `repos` and `config`. `repos` are bare
 repositories beside the config folder by name; each is a list of commits with `files` by path, and `branch` and `tags`
-where they are not main and none. `config` are the files of the config folder.
+where they are not main and none. `config` are the files of the config folder, `settings` what is set beside the places,
+by group.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ class CaseWorld:
 
     def __init__(self, case: Case, folder: Path) -> None:
         self.folder = folder
+        self._set: Mapping[str, Any] = case.data.get("settings", {})
         for name, commits in case.data["repos"].items():
             _build(make_bare(folder / f"{name}.git"), commits)
         for path, content in case.data["config"].items():
@@ -65,7 +67,8 @@ class CaseWorld:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content.encode())
         text = "".join(case.data["config"].values())
-        self._named = sorted(set(re.findall(r"repo: \./([a-z0-9-]+)\.git", text)))
+        # clusters without a Repository live in the fleet, which nobody names
+        self._named = sorted({"fleet", *re.findall(r"repo: \./([a-z0-9-]+)\.git", text)})
 
     def render(self) -> dict[str, bytes]:
         """Return what `render` writes; destinations that are not there yet count as empty."""
@@ -84,7 +87,7 @@ class CaseWorld:
     @property
     def _settings(self) -> Settings:
         places = {"fleet": {"url": str(self.folder / "fleet.git")}, "cache": str(self.folder / "cache")}
-        return Settings.model_validate(places)
+        return Settings.model_validate({**places, **self._set})
 
     def _pass(self, publisher: Publisher, missing_is_empty: bool) -> Report:
         parts = build_parts(self._settings, str(self.folder / "config"), missing_is_empty=missing_is_empty)
