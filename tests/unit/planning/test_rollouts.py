@@ -65,6 +65,7 @@ def surveyed(known: PackageRecord | None, published: str | None, one: Variant) -
 
 
 def made_with(answer: str | None, wanted: str = "v2", **fields: Any) -> PackageRecord:
+    """Return the record of a package whose v2 is published, and of which `wanted` was made last."""
     one = variant()
     trace = {**one.facts, **({f"rollout {NAMED} berlin": answer} if answer else {})}
     ours = offer("v2")
@@ -72,13 +73,12 @@ def made_with(answer: str | None, wanted: str = "v2", **fields: Any) -> PackageR
     return record(trace=trace, wanted=tree(wanted), ours=ours, revisions=revisions, **fields)
 
 
-def rollouts(
-    known: PackageRecord | None,
-    published: str | None = "v2",
-    now: int = PUBLISHED_AT + HOUR,
-    one: Variant | None = None,
-) -> Rollouts:
-    return Progresses({"berlin": surveyed(known, published, one or variant())}, ANSWERS, MILE).rollouts(now)
+GW = variant()
+LATER = PUBLISHED_AT + HOUR
+
+
+def rollouts(known: PackageRecord | None, published: str = "v2", now: int = LATER, one: Variant = GW) -> Rollouts:
+    return Progresses({"berlin": surveyed(known, published, one)}, ANSWERS, MILE).rollouts(now)
 
 
 def opened(found: Rollouts) -> Iterable[str]:
@@ -97,15 +97,13 @@ def test_the_first_wave_is_open_and_the_next_waits_for_what_it_publishes() -> No
     ("found", "due", "unsure"),
     [
         pytest.param(rollouts(made_with(TODAY), now=PUBLISHED_AT), PUBLISHED_AT + HOUR, False, id="soaking"),
-        pytest.param(rollouts(made_with(TODAY), "v1"), None, False, id="not-published"),
+        pytest.param(rollouts(made_with(TODAY, "v3")), None, False, id="not-published"),
         pytest.param(rollouts(made_with("sha256:before")), None, True, id="not-rendered-since"),
         pytest.param(rollouts(made_with("closed")), None, True, id="rendered-while-it-was-closed"),
         pytest.param(rollouts(made_with(TODAY, outcome={"kind": "blocked"})), None, False, id="blocked"),
         pytest.param(rollouts(None), None, True, id="never-made"),
         pytest.param(rollouts(made_with(TODAY, owner=owner("other"))), None, True, id="somebody-elses"),
-        pytest.param(
-            rollouts(made_with(TODAY), one=replace(variant(), facts={"variant": "new"})), None, True, id="old"
-        ),
+        pytest.param(rollouts(made_with(TODAY), one=replace(GW, facts={"variant": "new"})), None, True, id="old"),
     ],
 )
 def test_a_wave_stays_closed(found: Rollouts, due: int | None, unsure: bool) -> None:
@@ -114,7 +112,7 @@ def test_a_wave_stays_closed(found: Rollouts, due: int | None, unsure: bool) -> 
 
 
 def test_a_package_that_the_rule_does_not_concern_holds_nobody_up() -> None:
-    assert opened(rollouts(made_with(None), "v1")) == ["berlin", "lisbon"]
+    assert opened(rollouts(made_with(None, "v3"))) == ["berlin", "lisbon"]
 
 
 def test_what_people_changed_after_publishing_is_still_published() -> None:
@@ -129,7 +127,7 @@ def test_a_cluster_that_cannot_be_read_holds_up_the_next_wave() -> None:
 
 
 def test_closed_waves_are_those_that_are_not_open() -> None:
-    closed = with_rollouts(MILE, rollouts(made_with(TODAY), "v1")).closed
+    closed = with_rollouts(MILE, rollouts(made_with(TODAY, "v3"))).closed
 
     assert RULE
     assert closed == {RULE: frozenset({"lisbon"})}
