@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from reconciler.krm.yaml import parse
 from tests.support.world import CLUSTERS, World, catalog, deployment, package, repository, variant
 
 KUBEADMIRAL = "core.kubeadmiral.io/v1alpha1"
@@ -98,9 +99,57 @@ def policies_published(folder: Path) -> World:
     return world
 
 
+def ready(world: World, path: str, namespace: str = "_cluster") -> str:
+    """Return the reason of an object's Ready as the status branch tells it; `path` is its kind and name."""
+    text = world.text("reconciler/status", f"objects/{namespace}/{path}.yaml")
+    conditions: list[dict[str, str]] = parse(text).documents[0].data["status"]["conditions"]
+    return {one["type"]: one["reason"] for one in conditions}["Ready"]
+
+
 def publish(world: World, *clusters: str) -> None:
     """Merge the drafts of clusters, all by default, and let passes take note of that."""
     for one in clusters or CLUSTERS:
         if world.head(f"drafts/{one}"):
             world.merge(one, "squash")
     world.settle()
+
+
+def resource(
+    kind: str, name: str, namespace: str = "shop", on: str = "", by: str = "", adopt: bool = False, **data: str
+) -> str:
+    """Return a resource that says where it goes: `on` clusters by annotation, `by` a policy of the clusters' kind."""
+    annotations = {**({PLACED_ON: on} if on else {}), **({"reconciler.dev/adopt": "true"} if adopt else {})}
+    marks = {**({"labels": {PLACED_BY: by}} if by else {}), **({"annotations": annotations} if annotations else {})}
+    lines = "".join(f"  {key}: {value}  # as agreed\n" for key, value in data.items())
+    return f"apiVersion: v1\nkind: {kind}\n{metadata_of(name, namespace, **marks)}" + (
+        f"data:\n{lines}" if lines else ""
+    )
+
+
+def placement_world(folder: Path, **settings: object) -> World:
+    """Return two clusters: `limits` goes to both, `banner` where a policy says, and their namespace everywhere."""
+    world = World.new(folder, **settings)
+    world.write(
+        {
+            **{f"clusters/{one}.yaml": repository(one) for one in CLUSTERS},
+            "placed/limits.yaml": resource("ConfigMap", "limits", on="berlin, lisbon", cpu="2", memory="4Gi"),
+            "placed/banner.yaml": resource("ConfigMap", "banner", by="north", text="hello"),
+            "placed/namespace.yaml": resource("Namespace", "shop", namespace="", on="*"),
+            "policies/north.yaml": propagation("north", {"clusterSelector": {"region": "north"}}),
+        }
+    )
+    return world
+
+
+def placements_drafted(folder: Path) -> World:
+    """Return the world with everything drafted, nothing published."""
+    world = placement_world(folder)
+    world.sync()
+    return world
+
+
+def placements_published(folder: Path) -> World:
+    """Return the world with everything published."""
+    world = placements_drafted(folder)
+    publish(world)
+    return world
