@@ -189,17 +189,28 @@ class RuleSettings(_Group):
     on_missing_policy: Literal["fail", "ignore"] = "fail"
     secrets: Literal["warn", "block"] = "warn"
     pod_spec_paths: dict[str, str] = {}
+    strict: list[str] = []
+
+    @field_validator("strict")
+    @classmethod
+    def _codes(cls, value: list[str]) -> list[str]:
+        # the room is loaded for those who ask for it only
+        from reconciler.rules.overrides.codes import WARNINGS
+
+        if not WARNINGS.issuperset(value):
+            raise ValueError(f"must name warnings of override policies, {', '.join(sorted(WARNINGS))}")
+        return value
 
     @field_validator("pod_spec_paths")
     @classmethod
     def _pointers(cls, value: dict[str, str]) -> dict[str, str]:
         for kind, path in value.items():
             if not kind.rpartition("/")[2] or kind.count("/") > 1:
-                raise ValueError(f'must name kinds as group/Kind, as apps.example/CloneSet does, not "{kind}"')
+                raise ValueError("must name kinds as group/Kind, as apps.example/CloneSet does")
             try:
                 parse_pointer(path)
-            except PointerError as error:
-                raise ValueError(f"must give a JSON pointer for {kind}, as /spec/template/spec is: {error}") from None
+            except PointerError:
+                raise ValueError("must give JSON pointers, as /spec/template/spec is") from None
         return value
 
 

@@ -530,7 +530,8 @@ class _Builder:
     def _renderer(self, catalog: Catalog) -> Renderer:
         rules = self._settings.rules
         options = Options(rules.on_missing_policy, read_pod_spec_paths(rules.pod_spec_paths))
-        last_mile = LastMile(read_policies(catalog), self._layout(catalog).inventory.clusters, options)
+        clusters = self._layout(catalog).inventory.clusters
+        last_mile = LastMile(read_policies(catalog), clusters, options, strict=frozenset(rules.strict))
         return Renderer(catalog, last_mile, self._engine)
 
     def _tagging(self, catalog: Catalog) -> Tagging:

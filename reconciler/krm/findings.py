@@ -79,6 +79,11 @@ def softened(finding: Finding) -> Finding:
     return replace(finding, severity=Severity.WARNING) if finding.severity is Severity.ERROR else finding
 
 
+def hardened(finding: Finding) -> Finding:
+    """Return a finding as an error, for where those who run the program take it for one."""
+    return replace(finding, severity=Severity.ERROR)
+
+
 def by_name(codes: Iterable[Code]) -> Mapping[str, Code]:
     """Return codes by their names, for where a reason in words becomes a finding."""
     return {code.name: code for code in codes}

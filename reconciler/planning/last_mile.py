@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from reconciler.krm.conditions import Condition
 from reconciler.krm.digest import digest
+from reconciler.krm.findings import errors, hardened
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.overrides.apply import Options
@@ -38,13 +39,15 @@ class Had:
 class LastMile:
     """The clusters and override policies of one config commit, and what those who run the program decided of them.
 
-    `closed` are the clusters, by rule with a rollout, that today's text of the rule has not reached.
+    `closed` are the clusters, by rule with a rollout, that today's text of the rule has not reached. Warnings of the
+    `strict` codes are errors.
     """
 
     policies: Policies = field(default_factory=Policies)
     clusters: Mapping[str, Cluster] = field(default_factory=dict)
     options: Options = field(default_factory=Options)
     closed: Mapping[RuleId, frozenset[str]] = field(default_factory=dict)
+    strict: frozenset[str] = frozenset()
 
     @cached_property
     def rollouts(self) -> Mapping[RuleId, Rule]:
@@ -68,7 +71,8 @@ class LastMile:
         cluster = self.clusters.get(name, Cluster(name))
         result = override_package(files, self.policies, cluster, self.options, texts, had.policies)
         self._note(result, name, view)
-        return result
+        findings = tuple(hardened(one) if one.code in self.strict else one for one in result.findings)
+        return replace(result, findings=findings, files=files if errors(findings) else result.files)
 
     def _note(self, result: OverriddenPackage, name: str, view: View) -> None:
         for key in result.asked:

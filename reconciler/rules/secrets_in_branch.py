@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from posixpath import basename
 from typing import Any
 
-from reconciler.krm.findings import Finding, Severity, Where
+from reconciler.krm.findings import Finding, Where, hardened
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.pointer import format_pointer
 from reconciler.krm.secrets import is_secret
@@ -36,7 +36,7 @@ def secret_findings(files: FileTree, *, block: bool) -> tuple[Finding, ...]:
     """
     resources = (one for one in Package(files).resources if basename(one.path) != KPTFILE)
     found = (finding for one in resources for finding in _found(one, (), one))
-    return tuple(replace(one, severity=Severity.ERROR) if block else one for one in found)
+    return tuple(map(hardened, found)) if block else tuple(found)
 
 
 def _found(resource: PackageResource, path: Path, item: Described) -> Iterator[Finding]:

@@ -188,6 +188,32 @@ def test_the_environment_overrides_the_file(
             ["1: forge.labels: must be names of labels, without commas, not ['a, b']"],
             id="two-labels-in-one",
         ),
+        pytest.param(
+            "rules: {strict: [PolicyNoEffects]}\n",
+            [
+                (
+                    "1: rules.strict: must name warnings of override policies, ContainerNotFound, DigestPinned, "
+                    "OverridePolicyLabelIgnored, PatchDroppedKeys, PolicyNoEffect, ReplaceCreatedMember, "
+                    "RuleTextUnreadable, not ['PolicyNoEffects']"
+                )
+            ],
+            id="no-such-warning",
+        ),
+        pytest.param(
+            "rules: {pod_spec_paths: {a/b/CloneSet: /spec}}\n",
+            [
+                (
+                    "1: rules.pod_spec_paths: must name kinds as group/Kind, as apps.example/CloneSet does, "
+                    "not {'a/b/CloneSet': '/spec'}"
+                )
+            ],
+            id="no-kind",
+        ),
+        pytest.param(
+            "rules: {pod_spec_paths: {CloneSet: spec}}\n",
+            [("1: rules.pod_spec_paths: must give JSON pointers, as /spec/template/spec is, not {'CloneSet': 'spec'}")],
+            id="no-pointer",
+        ),
         pytest.param("poll_seconds: '1'\n", ["1: poll_seconds: must be a valid number, not '1'"], id="no-number"),
         pytest.param("poll_seconds: true\n", ["1: poll_seconds: must be a valid number, not True"], id="yes-or-no"),
         pytest.param("poll_seconds: .inf\n", ["1: poll_seconds: must be a finite number, not inf"], id="endless"),

@@ -200,3 +200,5 @@ CODES = (
         "No cluster is in a wave of a rollout: it matches none, or only those that earlier waves have.",
     ),
 )
+# what is odd about the overrides of one package on one cluster
+WARNINGS = frozenset(one.name for one in CODES if one.severity is Severity.WARNING and one.scope is Scope.PACKAGE)

@@ -1,6 +1,7 @@
 """The last mile: what is asked of clusters and policies, and when another answer is a reason to render again."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -148,3 +149,14 @@ def test_reviewers_are_told_which_policies_had_an_effect() -> None:
     assert [(one.type, one.status, one.reason) for one in told] == [("Overridden", "True", "OverridePolicyApplied")]
     assert told[0].message.endswith("OverridePolicy/shop/sizing")
     assert overridden_condition(overridden(catalog(policy()))[0]) == ()
+
+
+def test_a_warning_that_is_taken_for_an_error_withholds_the_package() -> None:
+    found = catalog(policy({"overriders": {"jsonpatch": [{"path": "/spec/paused", "value": True}]}}))
+    one = replace(mile(found), strict=frozenset({"ReplaceCreatedMember"}))
+    files = FileTree({"all.yaml": File(WEB.encode())})
+
+    result = one.override(files, "berlin", View(Answers(found, one.answers())), Had())
+
+    assert [(finding.code, finding.severity) for finding in result.findings] == [("ReplaceCreatedMember", "error")]
+    assert result.files == files
