@@ -41,7 +41,7 @@ def sampled(data: Any) -> tuple[Any, tuple[Fault, ...]]:
         _ENVIRONMENT.compile(expression)
         return _SAMPLE
 
-    return _replaced(data, sample)
+    return _replaced(data, sample, "must have variables that mean something")
 
 
 def resolved(data: Any, cluster: Cluster) -> tuple[Any, tuple[Fault, ...]]:
@@ -50,7 +50,8 @@ def resolved(data: Any, cluster: Cluster) -> tuple[Any, tuple[Fault, ...]]:
     A text that is one variable takes its value, be it a number or a boolean; inside of a text there are only strings.
     """
     bindings = {"cluster": {"name": cluster.name, "labels": dict(cluster.labels)}}
-    return _replaced(data, lambda expression: _ENVIRONMENT.compile(expression).evaluate(bindings))
+    must = f"must have variables that cluster {cluster.name} can answer"
+    return _replaced(data, lambda expression: _ENVIRONMENT.compile(expression).evaluate(bindings), must)
 
 
 def _texts(data: Any, path: Path) -> Iterator[tuple[Path, str]]:
@@ -64,12 +65,12 @@ def _texts(data: Any, path: Path) -> Iterator[tuple[Path, str]]:
             yield from _texts(value, (*path, index))
 
 
-def _replaced(data: Any, value_of: Callable[[str], Any]) -> tuple[Any, tuple[Fault, ...]]:
-    faults: list[Fault] = []
-    return _walk(data, (), value_of, faults), tuple(faults)
+def _replaced(data: Any, value_of: Callable[[str], Any], must: str) -> tuple[Any, tuple[Fault, ...]]:
+    found: list[tuple[Path, str]] = []
+    return _walk(data, (), value_of, found), tuple(Fault(path, f"{must}: {why}") for path, why in found)
 
 
-def _walk(data: Any, path: Path, value_of: Callable[[str], Any], faults: list[Fault]) -> Any:
+def _walk(data: Any, path: Path, value_of: Callable[[str], Any], faults: list[tuple[Path, str]]) -> Any:
     if isinstance(data, Mapping):
         return {key: _walk(value, (*path, key), value_of, faults) for key, value in data.items()}
     if isinstance(data, list):
@@ -78,13 +79,13 @@ def _walk(data: Any, path: Path, value_of: Callable[[str], Any], faults: list[Fa
         return data
     try:
         return _text(data, value_of)
-    except (ExpressionError, _VariableError) as error:
-        faults.append(Fault(path, f"must have variables that mean something: {error}"))
+    except _VariableError as error:
+        faults.append((path, str(error)))
         return data
 
 
 class _VariableError(ValueError):
-    """A variable that is not closed, or whose value cannot stand in a text."""
+    """A variable that is not closed, that has no value, or whose value cannot stand in a text."""
 
 
 def _text(text: str, value_of: Callable[[str], Any]) -> Any:
@@ -96,7 +97,7 @@ def _text(text: str, value_of: Callable[[str], Any]) -> Any:
         if match[1]:
             parts.append(text[match.start() + 1 : end])
         else:
-            value = value_of(text[match.end() : end - 1])
+            value = _value(text[match.start() : end], value_of)
             is_whole = (match.start(), end) == (0, len(text))
             if type(value) is not str and not (is_whole and type(value) in (bool, int, float)):
                 allowed = "a string, a number or a boolean" if is_whole else "a string"
@@ -106,6 +107,13 @@ def _text(text: str, value_of: Callable[[str], Any]) -> Any:
             parts.append(value)
         at = end
     return "".join([*parts, text[at:]])
+
+
+def _value(variable: str, value_of: Callable[[str], Any]) -> Any:
+    try:
+        return value_of(variable[2:-1])
+    except ExpressionError as error:
+        raise _VariableError(f"{variable}: {error}") from error
 
 
 def _end(text: str, start: int) -> int:

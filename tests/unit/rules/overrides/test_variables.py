@@ -85,7 +85,11 @@ jsonpatch: [{path: "/metadata/annotations/${cluster.name}", value: "x"}]
 @pytest.mark.parametrize(
     ("overriders", "said"),
     [
-        pytest.param(annotated("${cluster.labels.gpu}"), "jsonpatch[0].value must", id="no-such-label"),
+        pytest.param(
+            annotated("${cluster.labels.gpu}"),
+            "jsonpatch[0].value must have variables that cluster north-1 can answer: ${cluster.labels.gpu}: no such key: gpu",
+            id="no-such-label",
+        ),
         pytest.param(annotated("a${int(cluster.labels.replicas)}"), "must be a string", id="a-number-inside"),
         pytest.param(annotated("${cluster.labels}"), "must be a string, a number or a boolean", id="a-mapping"),
         pytest.param(annotated("${int(cluster.labels.region)}"), "jsonpatch[0].value must", id="no-number"),
