@@ -15,7 +15,8 @@ from reconciler.rules.overrides.apply import Options
 from reconciler.rules.overrides.in_force import Texts, kept_text
 from reconciler.rules.overrides.model import API_VERSION, Rule
 from reconciler.rules.overrides.package import OverriddenPackage, kinds_of, override_package
-from reconciler.rules.overrides.read_policy import Policies
+from reconciler.rules.overrides.reach import reach
+from reconciler.rules.overrides.read_policy import Policies, policy_key
 from reconciler.rules.overrides.rollout import RuleId, rollouts_of, rule_id_of
 from reconciler.snapshot.catalog import DEFAULT_NAMESPACE
 from reconciler.snapshot.files import FileTree
@@ -24,7 +25,7 @@ from reconciler.snapshot.trace import ABSENT, View
 OVERRIDDEN = "Overridden"
 CLOSED = "closed"
 # the first words of questions in a trace
-CLUSTER, SELECTORS, ROLLOUT = "cluster", "selectors", "rollout"
+CLUSTER, POLICY, SELECTORS, ROLLOUT = "cluster", "policy", "selectors", "rollout"
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class LastMile:
 
     def answers(self) -> Mapping[str, Callable[[Sequence[str]], str]]:
         """Return who answers the questions that `override` asks, by their first words."""
-        return {CLUSTER: self._cluster, SELECTORS: self._selectors, ROLLOUT: self._rollout}
+        return {CLUSTER: self._cluster, POLICY: self._policy, SELECTORS: self._selectors, ROLLOUT: self._rollout}
 
     def override(self, files: FileTree, name: str, view: View, had: Had) -> OverriddenPackage:
         """Return a package as a cluster is to have it, after asking for all that this depends on.
@@ -68,15 +69,20 @@ class LastMile:
             view.ask(SELECTORS, ",".join(kinds))
         closed = [rule for rule, clusters in self.closed.items() if name in clusters]
         texts = {rule: kept_text(self.policies.sound[rule.policy], rule, had.rules) for rule in closed}
-        cluster = self.clusters.get(name, Cluster(name))
-        result = override_package(files, self.policies, cluster, self.options, texts, had.policies)
+        result = override_package(files, self.policies, self._known(name), self.options, texts, had.policies)
         self._note(result, name, view)
         findings = tuple(hardened(one) if one.code in self.strict else one for one in result.findings)
         return replace(result, findings=findings, files=files if errors(findings) else result.files)
 
+    def _known(self, cluster: str) -> Cluster:
+        return self.clusters.get(cluster, Cluster(cluster))
+
     def _note(self, result: OverriddenPackage, name: str, view: View) -> None:
         for key in result.asked:
-            view.named(API_VERSION, key.kind, key.namespace or DEFAULT_NAMESPACE, key.name)
+            place = (key.kind, key.namespace or DEFAULT_NAMESPACE, key.name)
+            view.ask(POLICY, API_VERSION, *place, name)
+            if key in self.policies.sound:
+                view.files[place] = self.policies.sound[key].file
         if result.asked and any(key not in self.policies.sound for key in result.asked):
             # whether one is gone, or only cannot be read, decides what becomes of the package
             view.is_whole()
@@ -88,6 +94,12 @@ class LastMile:
     def _cluster(self, words: Sequence[str]) -> str:
         found = self.clusters.get(words[0]) if len(words) == 1 else None
         return digest(dict(found.labels)) if found else ABSENT
+
+    def _policy(self, words: Sequence[str]) -> str:
+        match words:
+            case [str(), str(kind), str(namespace), str(name), str(cluster)]:
+                return reach(self.policies, policy_key(kind, namespace, name), self._known(cluster)) or ABSENT
+        return ""
 
     def _selectors(self, words: Sequence[str]) -> str:
         return self.policies.choosing(words[0].split(",")) or ABSENT if len(words) == 1 else ""

@@ -85,6 +85,10 @@ def _words(cause: str, draft: Draft, destination: Destination) -> str:
         case ["object", _, kind, namespace, name]:
             gone = draft.record.trace.get(cause) == ABSENT
             return f"{kind} {namespace}/{name} {'is gone' if gone else 'changed'}"
+        case ["policy", _, kind, namespace, place]:
+            name, _, cluster = place.partition(" ")
+            gone = draft.record.trace.get(cause) == ABSENT
+            return f"{kind} {namespace}/{name} {'is gone' if gone else f'changed for cluster {cluster}'}"
         case ["type", _, kind, namespace]:
             gone = draft.record.trace.get(cause) == ABSENT
             return f"{'no' if gone else 'the first'} {kind} is in namespace {namespace}"

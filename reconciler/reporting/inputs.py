@@ -1,6 +1,9 @@
-"""Inputs: one digest for everything that a package was made from."""
+"""Inputs: what a package was made from, and one digest for everything of it."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from reconciler.krm.digest import digest
 from reconciler.reporting.secrets import mask_trace
@@ -10,3 +13,24 @@ from reconciler.snapshot.trace import Trace
 def inputs_digest(trace: Trace) -> str:
     """Return the digest of a trace, `sha256:<hex>`; what a Secret says is not in it (design 10.29)."""
     return digest(mask_trace(trace))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An object of the config that a render asked for, and what it was answered."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    answer: str
+
+
+def objects_asked(trace: Trace) -> Iterator[Asked]:
+    """Yield the objects that a trace tells of, sorted; of a policy only what it says to a cluster was asked."""
+    for question, answer in sorted(trace.items()):
+        match question.split(" ", 4):
+            case ["object", api_version, kind, namespace, name]:
+                yield Asked(api_version, kind, namespace, name, answer)
+            case ["policy", api_version, kind, namespace, place]:
+                yield Asked(api_version, kind, namespace, place.partition(" ")[0], answer)

@@ -15,6 +15,7 @@ from reconciler.planning.decide import READY, VALID
 from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Unchanged
 from reconciler.planning.state import PackageRecord
+from reconciler.reporting.inputs import objects_asked
 from reconciler.reporting.leaving import waiting_data
 from reconciler.reporting.policies import policy_statuses
 from reconciler.reporting.status_file import told
@@ -148,12 +149,15 @@ def _upstream(variant: Variant) -> dict[str, Any]:
 
 def _dependencies(outcome: Outcome) -> list[dict[str, Any]]:
     trace = outcome.trace if isinstance(outcome, Blocked) else outcome.record.trace
-    asked = [
-        (question.split(" ", 4), answer) for question, answer in sorted(trace.items()) if question.startswith("object ")
-    ]
     return [
-        {"apiVersion": api_version, "kind": kind, "namespace": namespace, "name": name, "found": answer != ABSENT}
-        for (_, api_version, kind, namespace, name), answer in asked
+        {
+            "apiVersion": one.api_version,
+            "kind": one.kind,
+            "namespace": one.namespace,
+            "name": one.name,
+            "found": one.answer != ABSENT,
+        }
+        for one in objects_asked(trace)
     ]
 
 

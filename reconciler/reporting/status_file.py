@@ -14,7 +14,7 @@ from reconciler.krm.yaml import emit
 from reconciler.planning.conflicts import conflict_data
 from reconciler.planning.destination import Destination
 from reconciler.planning.outcome import Draft, Rendered
-from reconciler.reporting.inputs import inputs_digest
+from reconciler.reporting.inputs import inputs_digest, objects_asked
 from reconciler.reporting.kptfile_changes import kptfile_lock
 from reconciler.snapshot.trace import ABSENT, Trace
 
@@ -74,14 +74,12 @@ def _from(draft: Draft) -> dict[str, Any]:
 
 def _objects(rendered: Rendered, trace: Trace) -> list[dict[str, Any]]:
     found = []
-    for question, answer in sorted(trace.items()):
-        match question.split(" ", 4):
-            case ["object", _, kind, namespace, name] if answer != ABSENT:
-                file = rendered.inputs.get((kind, namespace, name))
-                hashed = MASK if kind == "Secret" else answer
-                found.append(told({"kind": kind, "namespace": namespace, "name": name, "file": file, "hash": hashed}))
-            case _:
-                pass
+    for one in objects_asked(trace):
+        if one.answer != ABSENT:
+            file = rendered.inputs.get((one.kind, one.namespace, one.name))
+            hashed = MASK if one.kind == "Secret" else one.answer
+            said = {"kind": one.kind, "namespace": one.namespace, "name": one.name, "file": file, "hash": hashed}
+            found.append(told(said))
     return found
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.overrides.codes import RULE_TEXT_UNREADABLE
 from reconciler.rules.overrides.effect import Note
 from reconciler.rules.overrides.model import Policy, Rule
+from reconciler.rules.overrides.reach import is_felt
 from reconciler.rules.overrides.read_rules import read_rule_text
 from reconciler.rules.overrides.rollout import RuleId, rule_ids
 
@@ -39,9 +41,9 @@ def rules_in_force(policy: Policy, texts: Texts) -> tuple[tuple[InForce, ...], t
     return tuple(found), tuple(notes)
 
 
-def texts_in_force(policy: Policy, texts: Texts) -> Texts:
-    """Return the text by which each rule of a policy is applied; None where it is not there yet."""
-    return {name: _text(name, rule, texts) for name, rule in rule_ids(policy)}
+def texts_in_force(policy: Policy, cluster: Cluster, texts: Texts) -> Texts:
+    """Return the text by which each rule of a policy is applied that a cluster can feel; None: it is not there yet."""
+    return {name: _text(name, rule, texts) for name, rule in rule_ids(policy) if is_felt(rule, cluster)}
 
 
 def kept_text(policy: Policy, name: RuleId, had: Texts) -> str | None:

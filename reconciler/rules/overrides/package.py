@@ -39,8 +39,8 @@ class OverriddenPackage:
 
     `resources` are the documents that have policies, in the order of their files; `asked` all the policies that they
     name, whether these exist or not, or that choose them: the outcome depends on them, on the cluster, on `rules`, on
-    which policies choose, and on nothing else. `rules` are all rules of these policies, whatever clusters they are for,
-    each with the text by which it was applied; None where it is not there yet. `unread` are those of `asked` that may
+    which policies choose, and on nothing else. `rules` are the rules of these policies that the cluster can feel, each
+    with the text by which it was applied; None where it is not there yet. `unread` are those of `asked` that may
     stand in a file of the config that cannot be read: while there are any, the outcome depends on these files, too.
     """
 
@@ -92,7 +92,7 @@ def override_package(
     changed = files if errors(findings) else _written(files, overridden)
     known = tuple(sorted({*asked, *lost}))
     unread = tuple(filter(policies.may_exist, known))
-    return OverriddenPackage(changed, named, findings, known, _rules(known, policies, texts), unread)
+    return OverriddenPackage(changed, named, findings, known, _rules(known, policies, cluster, texts), unread)
 
 
 def _lost(key: ObjectKey) -> Finding:
@@ -123,10 +123,10 @@ def is_list(resource: PackageResource) -> bool:
     return resource.kind.endswith("List") and isinstance(data, Mapping) and isinstance(data.get("items"), list)
 
 
-def _rules(asked: Iterable[ObjectKey], policies: Policies, texts: Texts) -> Texts:
+def _rules(asked: Iterable[ObjectKey], policies: Policies, cluster: Cluster, texts: Texts) -> Texts:
     # also those of a package that fails: a rollout must not pass it by
     sound = (policies.sound[key] for key in asked if key in policies.sound)
-    return {name: text for policy in sound for name, text in texts_in_force(policy, texts).items()}
+    return {name: text for policy in sound for name, text in texts_in_force(policy, cluster, texts).items()}
 
 
 def _written(files: FileTree, overridden: tuple[Overridden, ...]) -> FileTree:

@@ -23,7 +23,7 @@ WEB = (
     "  labels:\n    app: web\n    kubeadmiral.io/override-policy-name: sizing\nspec:\n  replicas: 2\n"
 )
 RULE = {"overriders": {"jsonpatch": [{"path": "/spec/replicas", "value": 5}]}}
-POLICY = "object core.kubeadmiral.io/v1alpha1 OverridePolicy shop sizing"
+POLICY = "policy core.kubeadmiral.io/v1alpha1 OverridePolicy shop sizing berlin"
 KINDS = "selectors apps/Deployment"
 NAMED = "OverridePolicy/shop/sizing#replicas"
 
@@ -73,6 +73,8 @@ def test_a_package_without_resources_depends_on_nothing() -> None:
     assert overridden(catalog(policy(RULE)), "some: text\n")[1] == {}
 
 
+ELSEWHERE = {**RULE, "targetClusters": {"clusters": ["oslo"]}}
+STAGED = {**RULE, "name": "replicas", "rollout": {"waves": [{"clusters": ["oslo"]}]}}
 OTHER = policy(RULE, name="other")
 CHOOSING = policy(RULE, name="other", resourceSelectors=[{"apiVersion": "apps/v1", "kind": "Deployment"}])
 CHOOSING_OTHERS = policy(RULE, name="other", resourceSelectors=[{"apiVersion": "v1", "kind": "Service"}])
@@ -84,6 +86,12 @@ CHOOSING_OTHERS = policy(RULE, name="other", resourceSelectors=[{"apiVersion": "
         pytest.param([policy(RULE)], "eu", (), id="nothing"),
         pytest.param([policy(RULE), OTHER], "eu", (), id="a-policy-that-it-does-not-name"),
         pytest.param([policy()], "eu", (POLICY,), id="its-policy"),
+        pytest.param([policy(RULE, ELSEWHERE)], "eu", (), id="its-policy-where-that-is-for-others"),
+        pytest.param([policy(RULE, ELSEWHERE | STAGED)], "eu", (POLICY,), id="its-policy-where-that-goes-in-waves"),
+        pytest.param([policy(ELSEWHERE, RULE)], "eu", (POLICY,), id="the-number-of-a-rule"),
+        pytest.param([policy(RULE | {"name": "five"})], "eu", (POLICY,), id="the-name-of-a-rule"),
+        pytest.param([policy(RULE).replace("spec:", "spec:\n  other: 1")], "eu", (POLICY,), id="it-is-invalid"),
+        pytest.param([policy(RULE)] * 2, "eu", (POLICY,), id="it-stands-twice"),
         pytest.param([], "eu", (POLICY,), id="its-policy-is-gone"),
         pytest.param([policy(RULE)], "us", ("cluster berlin",), id="the-labels-of-its-cluster"),
         pytest.param([policy(RULE), CHOOSING], "eu", (KINDS,), id="a-policy-that-may-choose-it"),
@@ -112,9 +120,6 @@ def test_a_policy_that_it_had_is_not_taken_for_gone_while_a_file_cannot_be_read(
     assert overridden(catalog(), plain, had)[0].findings == ()
 
 
-STAGED = {**RULE, "name": "replicas", "rollout": {"waves": [{"clusters": ["oslo"]}]}}
-
-
 def test_a_rule_that_has_not_arrived_goes_by_what_the_package_had() -> None:
     found = catalog(policy(STAGED))
     before, _ = overridden(catalog(policy(STAGED | {"overriders": {"labels": [{"value": {"app": "old"}}]}})))
@@ -134,6 +139,7 @@ def test_a_rule_that_has_not_arrived_goes_by_what_the_package_had() -> None:
     "question",
     [
         pytest.param("cluster berlin oslo", id="two-clusters"),
+        pytest.param("policy core.kubeadmiral.io/v1alpha1 OverridePolicy shop sizing", id="a-policy-to-nobody"),
         pytest.param("selectors a b", id="two-lists"),
         pytest.param("rollout x", id="no-cluster"),
         pytest.param("rollout x berlin", id="no-rule"),

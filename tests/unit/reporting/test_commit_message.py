@@ -37,6 +37,7 @@ from tests.unit.reporting.world import (
 OLD = {"Kptfile": kptfile("v3", OLD_COMMIT), "a.yaml": deployment(3), "b.yaml": endpoints("a")}
 NEW = {"Kptfile": kptfile("v4", COMMIT), "a.yaml": deployment(5), "b.yaml": endpoints("b"), "README.md": "x"}
 REGION = "object x.io/v1 Region default eu-west"
+POLICY = "policy core.kubeadmiral.io/v1alpha1 OverridePolicy shop web eu-1"
 
 
 def message(made: Draft) -> str:
@@ -160,6 +161,10 @@ def test_the_subject_says_which_package_and_why_in_72_characters(made: Draft, ex
         ),
         pytest.param(
             "edit", (REGION,), {REGION: "absent"}, "Region default/eu-west is gone", id="an-object-that-is-gone"
+        ),
+        pytest.param("edit", (POLICY,), {}, "OverridePolicy shop/web changed for cluster eu-1", id="a-policy"),
+        pytest.param(
+            "edit", (POLICY,), {POLICY: "absent"}, "OverridePolicy shop/web is gone", id="a-policy-that-is-gone"
         ),
         pytest.param(
             "edit", ("object v1 A default b c",), {}, "A default/b c changed", id="a-name-with-blanks-is-one-name"

@@ -204,6 +204,16 @@ def test_a_name_with_blanks_is_one_name() -> None:
     assert [one["name"] for one in status_of(made)["inputs"]["objects"]] == ["a b"]
 
 
+def test_a_policy_is_an_input_by_what_it_says_to_the_cluster() -> None:
+    files = {("OverridePolicy", "shop", "web"): "web.yaml"}
+    trace = {"policy core.kubeadmiral.io/v1alpha1 OverridePolicy shop web eu-1": "sha256:1"}
+    made = draft({}, {"a": "x"}, trace=trace, rendered=rendered(inputs=files))
+
+    assert status_of(made)["inputs"]["objects"] == [
+        {"kind": "OverridePolicy", "namespace": "shop", "name": "web", "file": "web.yaml", "hash": "sha256:1"}
+    ]
+
+
 def test_the_order_of_the_trace_does_not_matter() -> None:
     one = draft({}, {"a": "x"}, trace={SITE: "1", LOGIN: "2"})
     other = draft({}, {"a": "x"}, trace={LOGIN: "2", SITE: "1"})

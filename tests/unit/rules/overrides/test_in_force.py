@@ -149,13 +149,13 @@ def test_a_text_that_cannot_be_read_any_more_is_a_warning_and_does_nothing() -> 
     assert done.rules == {rule_id("tag"): text}
 
 
-def test_a_package_tells_the_rules_of_its_policies_and_their_texts() -> None:
+def test_a_package_tells_the_rules_that_its_cluster_can_feel_and_their_texts() -> None:
     elsewhere = {"targetClusters": {"clusters": ["far"]}, **NEW}
     policies = read(policy([staged(**NEW), staged("new", **OLD), elsewhere]), policy([OLD], name="of-nobody"))
 
     done = applied(policies, {rule_id("new"): None})
 
-    assert done.rules == {rule_id("tag"): text_of(**NEW), rule_id("new"): None, rule_id("2"): text_of(**elsewhere)}
+    assert done.rules == {rule_id("tag"): text_of(**NEW), rule_id("new"): None}
     assert text_digest(text_of(**NEW)) == policies.sound[KEY].rules[0].digest
 
 
