@@ -87,7 +87,7 @@ jsonpatch: [{path: "/metadata/annotations/${cluster.name}", value: "x"}]
     [
         pytest.param(
             annotated("${cluster.labels.gpu}"),
-            "jsonpatch[0].value must have variables that cluster north-1 can answer: ${cluster.labels.gpu}: no such key: gpu",
+            "must have variables that cluster north-1 can answer: ${cluster.labels.gpu}: no such key: gpu",
             id="no-such-label",
         ),
         pytest.param(annotated("a${int(cluster.labels.replicas)}"), "must be a string", id="a-number-inside"),
