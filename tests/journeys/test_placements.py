@@ -1,5 +1,6 @@
 """Resources that are placed on clusters, through whole passes: what comes, stays and goes, and what is people's."""
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -7,11 +8,16 @@ from pathlib import Path
 import pytest
 
 from tests.support.beginnings import begin
+from tests.support.command_line import Ended, run_in
 from tests.support.git_env import assert_sound, git
 from tests.support.policies import (
+    federated,
+    homeless_world,
+    patch,
     placement_world,
     placements_drafted,
     placements_published,
+    policy,
     propagation,
     publish,
     ready,
@@ -20,6 +26,7 @@ from tests.support.policies import (
 from tests.support.world import MERGES, World, repository
 
 LIMITS, BANNER = "resources/shop/configmap-limits.yaml", "resources/shop/configmap-banner.yaml"
+CONFIG_MAPS = [{"apiVersion": "v1", "kind": "ConfigMap", "name": "limits"}]
 BOTH = "berlin, lisbon"
 MISSING, UNUSABLE = "PropagationPolicyNotFound", "PropagationPolicyUnusable"
 NORTH = {"clusterSelector": {"region": "north"}}
@@ -516,3 +523,129 @@ def test_an_interrupted_pass_and_a_second_daemon_come_to_the_same(world: World) 
 
     assert git(world.fleet, "rev-list", "--count", "clusters/berlin..drafts/berlin") == "1"
     assert world.settle().is_silent
+
+
+# clusters without a Repository
+
+
+def test_clusters_without_a_repository_live_in_the_fleet(tmp_path: Path) -> None:
+    world = homeless_world(tmp_path)
+
+    first = world.sync()
+
+    places = [f"{kind}/{one}" for kind in ("clusters", "drafts") for one in ("berlin", "oslo", "rome")]
+    assert first.moved == set(places)
+    assert ["cpu: three" in world.text(f"drafts/{one}", LIMITS) for one in ("oslo", "rome")] == [False, True]
+    assert ready(world, "FederatedCluster/oslo") == ready(world, "Cluster/rome", "team") == "Planned"
+    assert world.sync().is_silent
+    publish(world, "oslo", "rome")
+    assert world.record("rome", "resources/shop")["revision"] == 1
+    world.write({"placed/limits.yaml": resource("ConfigMap", "limits", on="oslo,berlin", cpu="two")})
+    assert world.sync().outcomes["rome/resources/shop"] == "proposed"
+    assert world.sync().is_silent
+    world.merge("rome", draft="removals/rome")
+    world.settle()
+    assert standing(world, "clusters/rome") == []
+    assert_sound(world.fleet)
+
+
+def test_of_several_objects_of_one_name_labels_unite_and_the_repository_says_where(tmp_path: Path) -> None:
+    world = homeless_world(tmp_path)
+    world.sync()
+
+    assert standing(world, "drafts/berlin") == ["shop/configmap-banner.yaml", "shop/configmap-limits.yaml"]
+    assert standing(world, "drafts/oslo") == ["shop/configmap-limits.yaml"]
+    assert ready(world, "Repository/berlin", "default") == "Planned"
+    assert "objects/_cluster/FederatedCluster/berlin.yaml" not in world.paths(world.fleet, "reconciler/status")
+
+
+def test_a_cluster_that_gets_a_repository_at_the_same_place_goes_on_as_it_was(tmp_path: Path) -> None:
+    world = homeless_world(tmp_path)
+    world.sync()
+    publish(world, "oslo")
+    before = world.head("clusters/oslo")
+    world.write({"clusters/oslo-repository.yaml": repository("oslo", str(world.fleet))})
+
+    after = world.sync()
+
+    assert after.outcomes["oslo/resources/shop"] == "published"
+    assert (world.head("clusters/oslo"), world.head("drafts/oslo"), world.head("removals/oslo")) == (before, "", "")
+    assert world.sync().is_silent
+
+
+def test_a_cluster_object_that_goes_takes_nothing_with_it(tmp_path: Path) -> None:
+    world = homeless_world(tmp_path)
+    world.sync()
+    publish(world, "oslo")
+    before = world.head("clusters/oslo")
+    world.write({"clusters/oslo.yaml": None})
+
+    after = world.sync()
+
+    assert (after.moved, world.head("clusters/oslo")) == (set(), before)
+    assert world.sync().is_silent
+    world.write({"clusters/oslo.yaml": federated("oslo", region="north")})
+    assert world.sync().outcomes["oslo/resources/shop"] == "published"
+    assert world.sync().is_silent
+
+
+def command(world: World, *arguments: str, fleet: bool = True) -> Ended:
+    """Run a command on the world as people would, where a fleet is set or none is."""
+    place = f"fleet: {{url: {world.fleet}}}\n" if fleet else ""
+    cache = world.folder / ("cache" if fleet else "cache-without-fleet")
+    (world.folder / "reconciler.yaml").write_text(f"config: {{url: {world.config}}}\n{place}cache: {cache}\n")
+    return run_in(world.folder, {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}, *arguments)
+
+
+def test_without_a_fleet_such_clusters_have_no_place(tmp_path: Path) -> None:
+    world = homeless_world(tmp_path, fleet={"url": ""}, status={"url": str(tmp_path / "fleet.git")})
+
+    first = world.sync()
+
+    told = [one.message for one in first.findings if one.code == "NoDestination"]
+    assert [one.split()[1] for one in told] == ["oslo", "rome"]
+    assert first.outcomes == {"berlin/resources/shop": "draft"}
+    assert first.moved == {"clusters/berlin", "drafts/berlin"}
+    assert world.sync().is_silent
+
+
+def test_render_writes_what_has_no_place(tmp_path: Path) -> None:
+    world = homeless_world(tmp_path)
+
+    ended = command(world, "render", "--output", str(tmp_path / "out"), fleet=False)
+
+    assert ended.returncode == 0, ended.stderr
+    assert "cpu: three" in (tmp_path / "out" / "rome" / LIMITS).read_text()
+    assert "cpu: two" in (tmp_path / "out" / "oslo" / LIMITS).read_text()
+
+
+# what people are told on the command line
+
+
+def test_the_commands_tell_what_goes_to_a_cluster(tmp_path: Path) -> None:
+    world = homeless_world(tmp_path)
+
+    validated = command(world, "validate")
+    planned = command(world, "plan")
+    world.sync()
+    again, drafts, shown = (
+        command(world, "plan"),
+        command(world, "drafts"),
+        command(world, "show", "rome/resources/shop"),
+    )
+
+    assert (validated.returncode, validated.stdout) == (0, "no findings\n")
+    assert (planned.returncode, "generate rome/resources/shop" in planned.stdout) == (2, True)
+    assert "ConfigMap shop/limits: added" in planned.stdout
+    assert (again.returncode, "nothing to draft, 3 unchanged" in again.stdout) == (0, True)
+    assert [f"{one}: drafts/{one} Draft" in drafts.stdout for one in ("berlin", "oslo", "rome")] == [True] * 3
+    assert "cpu: three" in shown.stdout
+
+
+def test_a_plan_tells_which_policy_changed_what(world: World) -> None:
+    world.write({"policies/cpu.yaml": policy("cpu", [patch("/data/cpu", "4")], resourceSelectors=CONFIG_MAPS)})
+
+    planned = command(world, "plan")
+
+    assert planned.returncode == 2
+    assert "ConfigMap shop/limits: data.cpu 2 → 4" in planned.stdout

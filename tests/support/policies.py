@@ -153,3 +153,37 @@ def placements_published(folder: Path) -> World:
     world = placements_drafted(folder)
     publish(world)
     return world
+
+
+def federated(name: str, **labels: str) -> str:
+    """Return a cluster that KubeAdmiral knows."""
+    return written("FederatedCluster", name, {}, labels=labels)
+
+
+def greenhouse(name: str, **labels: str) -> str:
+    """Return a cluster that Greenhouse knows."""
+    return written("Cluster", name, {}, namespace="team", api="greenhouse.sap/v1alpha1", labels=labels)
+
+
+def homeless_world(folder: Path, **settings: object) -> World:
+    """Return Oslo and Rome, which have no Repository of their own, and Berlin, which two objects speak of."""
+    world = World.new(folder, **settings)
+    world.write(
+        {
+            "clusters/oslo.yaml": federated("oslo", region="north"),
+            "clusters/rome.yaml": greenhouse("rome", region="south"),
+            "clusters/berlin.yaml": repository("berlin"),
+            "clusters/federated-berlin.yaml": federated("berlin", ring="early"),
+            "placed/limits.yaml": resource("ConfigMap", "limits", on="*", cpu="two"),
+            "placed/banner.yaml": resource("ConfigMap", "banner", by="early-north", text="hello"),
+            "policies/early.yaml": propagation(
+                "early-north", {"clusterSelector": {"region": "north", "ring": "early"}}
+            ),
+            "policies/south.yaml": policy(
+                "south",
+                [patch("/data/cpu", "three", {"clusterSelector": {"region": "south"}})],
+                resourceSelectors=[{"apiVersion": "v1", "kind": "ConfigMap", "name": "limits"}],
+            ),
+        }
+    )
+    return world
