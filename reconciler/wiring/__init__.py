@@ -1,0 +1,20 @@
+"""Wiring: the only place that builds real parts; everything else is handed values and ports."""
+
+from reconciler.wiring.options import git_options
+from reconciler.wiring.parts import PackageParts, Parts, build_memory, build_package_parts, build_parts
+from reconciler.wiring.publishers import NoStatusPlaceError, build_folder, build_keep, build_push, listen, read_status
+
+__all__ = [
+    "NoStatusPlaceError",
+    "PackageParts",
+    "Parts",
+    "build_folder",
+    "build_keep",
+    "build_memory",
+    "build_package_parts",
+    "build_parts",
+    "build_push",
+    "git_options",
+    "listen",
+    "read_status",
+]

@@ -1,0 +1,56 @@
+"""Options: settings as the floors below read them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reconciler.daemon.backoff import Backoff
+from reconciler.gitio.options import GitOptions
+from reconciler.krm.schema import read_key_table
+from reconciler.packages.functions.registry import BUILTIN
+from reconciler.packages.update import MergeOptions
+from reconciler.packages.update.deviations import options_of
+from reconciler.runners.commands import Commands
+from reconciler.runners.containers import Containers
+from reconciler.runners.engine import Engine as ContainerEngine
+from reconciler.runners.engine import EngineOptions
+from reconciler.runners.functions import AllFunctions
+from reconciler.runners.process import Bounds
+from reconciler.runners.spoiled import SpoiledCalls
+from reconciler.settings import Settings
+
+# how long what failed rests at first
+FIRST_REST_SECONDS = 5.0
+
+
+def git_options(settings: Settings) -> GitOptions:
+    """Return the settings group `git` as the Git floor reads it."""
+    git = settings.git
+    name, _, mail = git.author.removesuffix(">").rpartition(" <")
+    return GitOptions(
+        timeout_seconds=git.timeout_seconds,
+        author=(name, mail),
+        allowed_urls=git.allowed_urls,
+        credentials_file=git.credentials_file or None,
+        ssh_key_file=git.ssh_key_file or None,
+        known_hosts_file=git.known_hosts_file or None,
+        max_refs_per_push=git.max_refs_per_push,
+        max_pushes_per_minute=git.max_pushes_per_minute,
+    )
+
+
+def merging(settings: Settings) -> MergeOptions:
+    """Return how packages are merged."""
+    options = options_of(settings.merge.profile, settings.merge.deviations)
+    table, _ = read_key_table(settings.merge.list_keys)
+    return replace(options, shapes=options.shapes.with_table(table)) if table else options
+
+
+def functions(settings: Settings, backoff: Backoff) -> AllFunctions:
+    """Return the functions that may be run: ours, and what the settings list."""
+    one = settings.functions
+    bounds = Bounds(one.timeout_seconds, one.memory_bytes, one.output_bytes)
+    spoiled = SpoiledCalls(backoff)
+    engine = ContainerEngine(EngineOptions(one.engine, one.pull), bounds)
+    containers = Containers(one.containers, one.image_prefix, engine, bounds, spoiled)
+    return AllFunctions(BUILTIN, Commands(one.exec, bounds, spoiled), containers, one.image_prefix)

@@ -1,0 +1,257 @@
+"""Parts: what a command drives, built of settings and an address."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from reconciler import __version__
+from reconciler.daemon.backoff import Backoff
+from reconciler.daemon.config import ConfigSnapshot, FolderConfig, RepositoryConfig
+from reconciler.daemon.proposals import STATE_NAME, FolderProposals, Proposals, RepositoryProposals
+from reconciler.daemon.remotes import Remotes
+from reconciler.daemon.request_board import Forges, RequestBoard
+from reconciler.daemon.request_round import RequestOptions
+from reconciler.daemon.requests import Requests
+from reconciler.daemon.settled import InCache
+from reconciler.daemon.tools import ConfigSource, Tools
+from reconciler.expressions import load_parser
+from reconciler.gitio.errors import GitError
+from reconciler.gitio.mirror import Mirror
+from reconciler.gitio.packages import UpstreamPackages
+from reconciler.gitio.source import FolderSource, RepositorySource, Source, open_source, resolve_repository
+from reconciler.gitio.url import parse_url
+from reconciler.krm.digest import digest
+from reconciler.krm.merge3 import Winner
+from reconciler.krm.yaml import YamlFile, YamlLimits, parse
+from reconciler.packages.update import MergeOptions
+from reconciler.planning.destination import Destination
+from reconciler.planning.drafts import Words
+from reconciler.planning.outcome import Draft, Leaving
+from reconciler.reporting.changes import compare
+from reconciler.reporting.commit_message import draft_message, removal_message
+from reconciler.reporting.status_file import status_file
+from reconciler.runners.functions import AllFunctions
+from reconciler.settings import Settings
+from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ParseMemory, read_catalog
+from reconciler.snapshot.files import FileTree
+from reconciler.wiring.forges import KnownForges
+from reconciler.wiring.options import FIRST_REST_SECONDS, git_options, merging
+from reconciler.wiring.options import functions as functions_of
+from reconciler.wiring.rooms import Catalogs
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a command drives: where the config is, the remotes, the tools of a pass, folders worth watching."""
+
+    source: ConfigSource
+    remotes: Remotes
+    backoff: Backoff
+    tools: Tools
+    folders: tuple[Path, ...]
+
+
+def build_parts(
+    settings: Settings,
+    config: str,
+    *,
+    missing_is_empty: bool = False,
+    progress: Progress | None = None,
+    clock: Callable[[], float] = time.time,
+) -> Parts:
+    """Build the parts of a pass over `config`. Raises GitError when the config's address cannot be used.
+
+    `clock` gives seconds since 1970; it decides when something is done, never what is written.
+    """
+    _allow_many_files()
+    backoff = Backoff(FIRST_REST_SECONDS, settings.max_backoff_seconds, time.monotonic)
+    functions = functions_of(settings, backoff)
+    builder = _Builder(settings, open_source(config, options=git_options(settings)), clock, functions, backoff)
+    prefix = settings.state_ref.partition("{repository}")[0]
+    remotes = Remotes(builder.open_mirror, prefix, backoff, builder.forges.close)
+    return Parts(builder.config(), remotes, backoff, builder.tools(missing_is_empty, progress), builder.folders())
+
+
+def build_memory(settings: Settings, config: str) -> InCache:
+    """Build the memory of passes over `config` by these settings, for processes that come one after the other."""
+    key = digest([__version__, settings.model_dump(mode="json"), str(Path(config).absolute())])
+    return InCache(Path(settings.cache).expanduser() / "settled" / f"{key.removeprefix('sha256:')}.json")
+
+
+def _allow_many_files() -> None:
+    # every remote keeps a reading process during a pass, three descriptors each; many systems start at 1,024
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+@dataclass(frozen=True)
+class PackageParts:
+    """What commands on one package drive: where upstreams come from, how a merge is done, which functions there are."""
+
+    upstreams: UpstreamPackages
+    merge: MergeOptions
+    functions: AllFunctions
+
+
+def build_package_parts(
+    settings: Settings, folder: Path, root: str, policy: str = "", fetching: Callable[[str], None] = lambda url: None
+) -> PackageParts:
+    """Build the parts of a command on the package in `folder`, whose own upstream is `root`, "" for none.
+
+    `policy` goes before the setting merge.conflict_policy; `fetching` is told each address. Raises GitError.
+    """
+    options = git_options(settings)
+    # addresses are as in a config: what came over the network must not name repositories of this machine
+    source = RepositorySource(parse_url(root or ".", str(folder.absolute())))
+
+    def open_mirror(repo: str) -> Mirror:
+        url = resolve_repository(repo, source, options, str(folder.absolute()))
+        fetching(url.text)
+        return Mirror.open(Path(settings.cache).expanduser(), url, options)
+
+    merge = merging(settings)
+    winner: Winner = "local" if (policy or settings.merge.conflict_policy) == "local" else "upstream"
+    merge = replace(merge, rules=replace(merge.rules, winner=winner))
+    backoff = Backoff(FIRST_REST_SECONDS, settings.max_backoff_seconds, time.monotonic)
+    return PackageParts(UpstreamPackages(open_mirror), merge, functions_of(settings, backoff))
+
+
+class _Builder:
+    """Builds the tools of a pass; remembers what stays the same between passes."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        source: Source,
+        clock: Callable[[], float],
+        functions: AllFunctions,
+        backoff: Backoff,
+    ) -> None:
+        self._settings = settings
+        self._backoff = backoff
+        self._source = source
+        self._clock = clock
+        self._options = git_options(settings)
+        self._cache = Path(settings.cache).expanduser()
+        self._memory: ParseMemory = {}
+        self._limits = YamlLimits(
+            file_bytes=settings.limits.file_bytes,
+            depth=settings.limits.yaml_depth,
+            aliases=settings.limits.yaml_aliases,
+            documents=settings.limits.yaml_documents,
+        )
+        self._functions = functions
+
+    def config(self) -> ConfigSource:
+        directory = self._settings.config.directory
+        if isinstance(self._source, FolderSource):
+            return FolderConfig(self._source.path, directory)
+        names = (self._settings.config.branch, directory, self._settings.drafts.config_branch, self._state_prefix)
+        return RepositoryConfig(self._config_mirror, *names)
+
+    @cached_property
+    def _config_mirror(self) -> Mirror:
+        return self.open_mirror(self._source.url.connect)
+
+    @property
+    def _state_prefix(self) -> str:
+        return self._settings.state_ref.partition("{repository}")[0]
+
+    def _proposals(self) -> Proposals:
+        if isinstance(self._source, FolderSource):
+            return FolderProposals(self._read_file)
+        return RepositoryProposals(
+            self._config_mirror, self._source.url.connect, self._settings.config.branch,
+            self._settings.drafts.config_branch, self._settings.state_ref.format(repository=STATE_NAME),
+            self._settings.config.directory, self._read_file,
+        )  # fmt: skip
+
+    @cached_property
+    def forges(self) -> KnownForges:
+        """The forges of the settings."""
+        return KnownForges(self._settings, self._clock)
+
+    def _requests(self) -> Requests:
+        one, forges = self._settings.forge, Forges(self.forges.of, self.forges.kind)
+        options = RequestOptions(one.draft, one.labels, one.max_open, one.check, one.merge or None)
+        return Requests(RequestBoard(forges, self._backoff), options, self._backoff, self._page)
+
+    def _page(self, repo: str, commit: str) -> str:
+        try:
+            url = self._source.url if not repo and isinstance(self._source, RepositorySource) else parse_url(repo)
+        except GitError:
+            return ""
+        return self.forges.page(url, commit)
+
+    def _read_file(self, data: bytes) -> YamlFile:
+        return parse(data, self._limits)
+
+    def folders(self) -> tuple[Path, ...]:
+        """Folders whose changes are worth a pass: those of a local config."""
+        return (Path(self._source.url.text),) if self._source.url.local else ()
+
+    def open_mirror(self, url: str) -> Mirror:
+        return Mirror.open(self._cache, url, self._options)
+
+    def tools(self, missing_is_empty: bool, progress: Progress | None) -> Tools:
+        catalogs = Catalogs(self._settings, self._source, self._functions, missing_is_empty=missing_is_empty)
+        return Tools(
+            read_catalog=self._read_catalog,
+            load=_load,
+            destinations=catalogs.destinations,
+            conflicts=catalogs.conflicts,
+            urls=catalogs.urls,
+            rooms=catalogs.rooms,
+            renderer=catalogs.renderer,
+            functions=self._functions,
+            lock_tree=catalogs.lock_tree,
+            writer=_Writer,
+            state_ref=self._settings.state_ref,
+            draft_template=self._settings.drafts.branch,
+            removal_template=self._settings.drafts.removals_branch,
+            tagging=catalogs.tagging,
+            proposals=self._proposals(),
+            requests=self._requests(),
+            clock=self._clock,
+            by_annotation=self._settings.approvals.by_annotation,
+            missing_is_empty=missing_is_empty,
+            progress=progress or (lambda stage, done, total: None),
+        )
+
+    def _read_catalog(self, snapshot: ConfigSnapshot) -> Catalog:
+        catalog = read_catalog(snapshot.files, self._memory, self._limits, snapshot.unreadable)
+        # what the last commit does not have any more need not be remembered
+        wanted = {file.id for file in snapshot.files.values()}
+        for forgotten in self._memory.keys() - wanted:
+            del self._memory[forgotten]
+        return catalog
+
+
+def _load(catalog: Catalog) -> None:
+    """Load what only some configs need, and what takes its time."""
+    if catalog.of_kind(PORCH_GROUP, "PackageVariantSet"):
+        load_parser()
+
+
+class _Writer:
+    """The words of drafts at one config commit."""
+
+    def __init__(self, config: str) -> None:
+        self._config = config
+
+    def words(self, draft: Draft, destination: Destination) -> Words:
+        changes = compare(draft.before, draft.rendered.files)
+        message = draft_message(draft, destination, self._config, changes)
+        return Words(status_file(draft, destination, self._config), message)
+
+    def removal(self, leaving: Leaving, destination: Destination, before: FileTree | None) -> str:
+        changes = compare(before, FileTree()) if before is not None else None
+        return removal_message(leaving, destination, self._config, changes)

@@ -1,0 +1,91 @@
+"""Publishers: where plans and status go, by the settings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.daemon.approvals import Approvals
+from reconciler.daemon.backoff import Backoff
+from reconciler.daemon.first_seen import FirstSeen
+from reconciler.daemon.publishers import Folder, Keep, Push
+from reconciler.daemon.tags import Tags
+from reconciler.gitio.mirror import Mirror
+from reconciler.gitio.url import check_allowed, parse_url
+from reconciler.planning.fleet import FleetPlan
+from reconciler.reporting.commit_message import status_commit_message
+from reconciler.reporting.objects import status_files
+from reconciler.settings import Settings, SettingsError
+from reconciler.web.address import ListenError
+from reconciler.wiring.forges import announced_by
+from reconciler.wiring.options import FIRST_REST_SECONDS, git_options
+
+if TYPE_CHECKING:
+    # a server is loaded by who serves
+    from reconciler.web.webhooks import Webhooks
+
+
+class NoStatusPlaceError(Exception):
+    """`sync` and `run` need a place to write status to, and the settings name none (design 10.31)."""
+
+
+def build_push(settings: Settings) -> Push:
+    """Build the publisher that pushes. Raises NoStatusPlaceError, GitError."""
+    options = git_options(settings)
+    url = parse_url(_status_place(settings))
+    check_allowed(url, options.allowed_urls)
+    tags = Tags(settings.state_ref, Backoff(FIRST_REST_SECONDS, settings.max_backoff_seconds, time.monotonic))
+    seen = FirstSeen(Path(settings.cache).expanduser() / "first_seen.json")
+    approvals = Approvals(settings.state_ref, settings.drafts.branch, seen)
+    return Push(
+        settings.state_ref, url.connect, settings.status.branch, _status_files(settings), status_commit_message, tags,
+        approvals, announced_by(settings),
+    )  # fmt: skip
+
+
+def read_status(settings: Settings) -> dict[str, bytes]:
+    """Return the files of the status branch, fetched now; {} before the first pass. Raises GitError."""
+    place = _status_place(settings)
+    mirror = Mirror.open(Path(settings.cache).expanduser(), parse_url(place), git_options(settings))
+    mirror.fetch("config", branches=(settings.status.branch,))
+    head = mirror.refs().get(f"refs/heads/{settings.status.branch}")
+    if head is None:
+        return {}
+    with mirror.read() as reader:
+        found = [(path, blob) for path, _, blob in reader.walk(reader.commit(head).tree)]
+        contents = reader.blobs(blob for _, blob in found)
+    return {path: contents[blob] for path, blob in found}
+
+
+def _status_place(settings: Settings) -> str:
+    place = settings.status.url or settings.fleet.url
+    if not place:
+        raise NoStatusPlaceError(
+            "a place for status is missing: set status.url or fleet.url, or give --fleet; it must be a Git repository"
+        )
+    return place
+
+
+def build_keep() -> Keep:
+    """Build the publisher that only keeps what would be pushed."""
+    return Keep()
+
+
+def build_folder(settings: Settings, out: Path) -> Folder:
+    """Build the publisher that writes to a folder."""
+    return Folder(out, _status_files(settings))
+
+
+def _status_files(settings: Settings) -> Callable[[FleetPlan, Mapping[str, bytes]], Mapping[str, bytes]]:
+    return lambda plan, previous: status_files(plan, previous, settings.status.max_children)
+
+
+def listen(webhooks: Webhooks, settings: Settings) -> None:
+    """Have the webhooks listen where the settings say. Raises SettingsError."""
+    one = settings.webhooks
+    try:
+        webhooks.listen(one.listen, Path(one.secret_file).expanduser())
+    except ListenError as error:
+        raise SettingsError(str(error)) from error

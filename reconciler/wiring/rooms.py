@@ -1,0 +1,259 @@
+"""Rooms: what one config commit comes to with the rooms of rules, and where on the fleet that lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+from reconciler import __version__
+from reconciler.daemon.codes import NO_DESTINATION, URL_REFUSED
+from reconciler.daemon.placed import Placed
+from reconciler.daemon.remotes import Remotes
+from reconciler.daemon.upstreams import RemoteUpstreams
+from reconciler.expressions import Limits
+from reconciler.gitio.errors import GitError
+from reconciler.gitio.source import Source, resolve_repository
+from reconciler.gitio.url import parse_url
+from reconciler.krm.digest import digest
+from reconciler.krm.findings import Finding, Where
+from reconciler.krm.identity import ObjectKey
+from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
+from reconciler.planning.destination import Destination
+from reconciler.planning.destination import conflicts as destination_conflicts
+from reconciler.planning.last_mile import LastMile
+from reconciler.planning.render import Engine, Renderer
+from reconciler.planning.state import DestinationState, PackageRecord
+from reconciler.planning.tags import Tagging
+from reconciler.rules.clusters.inventory import Inventory, read_inventory
+from reconciler.rules.overrides.apply import Options
+from reconciler.rules.overrides.clusters import inventory_findings
+from reconciler.rules.overrides.pod_spec import read_pod_spec_paths
+from reconciler.rules.overrides.read_policy import Policies, read_policies
+from reconciler.rules.placement.room import Surroundings as Around
+from reconciler.rules.placement.room import placements_of
+from reconciler.rules.repository import Repositories, Repository, read_repositories
+from reconciler.rules.variant import Place, RoomResult, joined
+from reconciler.rules.variants.naming import TargetKey
+from reconciler.rules.variants.room import Surroundings, kptfile_url, variants_of
+from reconciler.runners.functions import AllFunctions
+from reconciler.settings import Settings
+from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ConfigObject
+from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.objects import CommitId, TreeId
+from reconciler.wiring.options import git_options, merging
+
+_NO_FLEET = "no-fleet.git"
+_REPOSITORY = (PORCH_GROUP, "Repository")
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where what one config commit speaks of lies: the Repositories with an address, the clusters, the destinations.
+
+    `urls` are by (namespace, name) of a Repository; `homeless` are clusters without a Repository while there is no
+    fleet.
+    """
+
+    urls: Mapping[tuple[str, str], str]
+    repositories: Repositories
+    inventory: Inventory
+    destinations: Sequence[Destination]
+    homeless: Sequence[str]
+    policies: Policies
+    findings: Sequence[Finding]
+
+
+class Catalogs:
+    """What planning asks of a catalog besides its objects; remembered for the last one."""
+
+    def __init__(
+        self, settings: Settings, source: Source, functions: AllFunctions, *, missing_is_empty: bool = False
+    ) -> None:
+        self._settings = settings
+        self._source = source
+        self._options = git_options(settings)
+        self._missing_is_empty = missing_is_empty
+        self._last: tuple[Catalog, _Layout] | None = None
+        self._engine = Engine(
+            settings.merge.profile,
+            settings.merge.conflict_policy,
+            functions,
+            merging(settings),
+            settings.rules.secrets == "block",
+        )
+
+    def destinations(self, catalog: Catalog) -> Sequence[Destination]:
+        """Return the Repositories and clusters that can receive packages."""
+        return self._layout(catalog).destinations
+
+    def conflicts(self, catalog: Catalog) -> Mapping[ObjectKey, Finding]:
+        """Return a finding for each destination that must not be written to."""
+        layout = self._layout(catalog)
+        told = layout.inventory.conflicts
+        twice = {one.key: told[one.name] for one in layout.destinations if one.deployment and one.name in told}
+        return {**twice, **destination_conflicts(layout.destinations)}
+
+    def urls(self, catalog: Catalog) -> tuple[Sequence[str], Sequence[str]]:
+        """Return the addresses of upstreams, and of destinations."""
+        layout = self._layout(catalog)
+        named = {(place.namespace, place.repository) for place in _named_upstreams(catalog)}
+        repositories = layout.repositories.items()
+        upstreams = {layout.urls[name] for name, one in repositories if not one.deployment or name in named}
+        return sorted(upstreams), sorted({one.url for one in layout.destinations})
+
+    def rooms(
+        self, catalog: Catalog, remotes: Remotes, states: Mapping[Destination, DestinationState], now: int
+    ) -> RoomResult:
+        """Return what the rooms make of a catalog."""
+        layout = self._layout(catalog)
+        percent, engine = self._settings.guards.max_delete_percent, _engine_fact(self._settings)
+        around = Surroundings(
+            layout.repositories, RemoteUpstreams(remotes, self._resolve), _children(states), percent, engine,
+            Limits(**self._settings.limits.cel.model_dump()), now, _held(states),
+        )  # fmt: skip
+        before = Placed(states, remotes)
+        placed = placements_of(catalog, layout.inventory, Around(before, percent, engine, before.held()))
+        told = RoomResult(findings=tuple(layout.findings))
+        return _housed(joined([variants_of(catalog, around), placed, told]), layout)
+
+    def renderer(self, catalog: Catalog) -> Renderer:
+        """Return what renders packages by a catalog."""
+        rules = self._settings.rules
+        options = Options(rules.on_missing_policy, read_pod_spec_paths(rules.pod_spec_paths))
+        layout = self._layout(catalog)
+        clusters = layout.inventory.clusters
+        last_mile = LastMile(layout.policies, clusters, options, strict=frozenset(rules.strict))
+        return Renderer(catalog, last_mile, self._engine)
+
+    def tagging(self, catalog: Catalog) -> Tagging:
+        """Return which revisions get tags."""
+        return Tagging(self._settings.git.revision_tags, frozenset(_named_upstreams(catalog)))
+
+    def lock_tree(self, files: FileTree, catalog: Catalog, remotes: Remotes) -> TreeId | None:
+        """Return the upstream tree that a Kptfile's lock names."""
+        kptfile = read_kptfile(files[KPTFILE].data) if KPTFILE in files else ()
+        lock = kptfile.upstream_lock.git if isinstance(kptfile, Kptfile) and kptfile.upstream_lock else None
+        if lock is None:
+            return None
+        layout = self._layout(catalog)
+        for name, one in layout.repositories.items():
+            remote = remotes.get(layout.urls[name]) if kptfile_url(one.url) == kptfile_url(lock.repo) else None
+            if remote is not None:
+                return remote.tree_if_known(CommitId(lock.commit), lock.directory.strip("/"))
+        return None
+
+    def _layout(self, catalog: Catalog) -> _Layout:
+        # the same for all questions of a pass; a catalog never changes
+        if self._last is None or self._last[0] is not catalog:
+            self._last = (catalog, self._find_layout(catalog))
+        return self._last[1]
+
+    def _find_layout(self, catalog: Catalog) -> _Layout:
+        repositories, findings = read_repositories(catalog)
+        # a fleet of a thousand Repositories may spell the same few addresses
+        resolve = lru_cache(None)(self._resolve)
+        urls: dict[tuple[str, str], str] = {}
+        refused = []
+        for name, one in repositories.items():
+            try:
+                urls[name] = resolve(one.url)
+            except GitError as error:
+                refused.append(URL_REFUSED.finding(f"Repository {one.key.name}: {error.message}", one.where))
+        usable = {name: one for name, one in repositories.items() if name in urls}
+        inventory = read_inventory(catalog, usable)
+        alone = [name for name, home in inventory.homes.items() if (home.group, home.kind) != _REPOSITORY]
+        fleet = self._fleet_url() if alone else ""
+        destinations = [_destination(one, urls[name]) for name, one in sorted(usable.items())]
+        destinations += [_of_fleet(catalog.objects[inventory.homes[name]], fleet) for name in alone if fleet]
+        policies = read_policies(catalog)
+        odd = inventory_findings(policies.sound.values(), inventory.clusters.values())
+        found = (*findings, *refused, *inventory.findings, *policies.findings, *odd)
+        return _Layout(urls, usable, inventory, destinations, () if fleet else alone, policies, found)
+
+    def _fleet_url(self) -> str:
+        """Return where clusters without a Repository live; "" for nowhere. Offline, that need not be anywhere."""
+        if self._settings.fleet.url:
+            return parse_url(self._settings.fleet.url).connect
+        return str(Path(self._settings.cache).expanduser().absolute() / _NO_FLEET) if self._missing_is_empty else ""
+
+    def _resolve(self, text: str) -> str:
+        return resolve_repository(text, self._source, self._options).connect
+
+
+def _engine_fact(settings: Settings) -> str:
+    """Return what changes when rendering may: our version, how packages are merged, and which functions are let run."""
+    listed = [*settings.functions.exec, *settings.functions.containers]
+    lets_run = f" functions {digest([listed, settings.functions.image_prefix])}" if listed else ""
+    merging = settings.merge.model_dump(exclude_defaults=True, exclude={"profile"})
+    merges = f" merge {digest(merging)}" if merging else ""
+    rules = settings.rules.model_dump(exclude_defaults=True)
+    ruled = f" rules {digest(rules)}" if rules else ""
+    return f"{__version__} {settings.merge.profile}{merges}{ruled}{lets_run}"
+
+
+def _named_upstreams(catalog: Catalog) -> Iterator[Place]:
+    """Yield the place of each package that somebody's upstream may be: its tags are wanted, too."""
+    for kind in ("PackageVariant", "PackageVariantSet", "PackageRevisionSet"):
+        for one in (*catalog.of_kind(PORCH_GROUP, kind), *catalog.of_kind("reconciler.dev", kind)):
+            spec = one.data.get("spec")
+            listed = [spec.get("upstream"), *_list(spec.get("upstreams"))] if isinstance(spec, dict) else []
+            named = (up for up in listed if isinstance(up, dict))
+            yield from (Place(one.key.namespace, str(up.get("repo")), str(up.get("package"))) for up in named)
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _destination(one: Repository, url: str) -> Destination:
+    return Destination(
+        one.key, url, kptfile_url(one.url), one.branch, one.directory, one.deployment, one.where, one.tag_prefix
+    )
+
+
+def _housed(result: RoomResult, layout: _Layout) -> RoomResult:
+    """Return the result without packages for clusters that have no place: no Repository, and no fleet (design 10.3)."""
+    lost = sorted({one.place.repository for one in result.variants} & set(layout.homeless))
+    findings = (_no_destination(layout.inventory.homes[name], name) for name in lost)
+    variants = tuple(one for one in result.variants if one.place.repository not in layout.homeless)
+    return replace(result, variants=variants, findings=(*result.findings, *findings))
+
+
+def _no_destination(home: ObjectKey, name: str) -> Finding:
+    message = f"cluster {name} has no Repository, and without fleet.url there is nowhere else for what goes to it"
+    return NO_DESTINATION.finding(message, Where(object=str(home)))
+
+
+def _of_fleet(one: ConfigObject, url: str) -> Destination:
+    """Return the destination of a cluster that has no Repository: a branch of the fleet's (design 3)."""
+    name = one.key.name
+    return Destination(
+        one.key, url, kptfile_url(url), f"clusters/{name}", "", True, one.where, f"{name}/", one.api_version
+    )
+
+
+def _children(states: Mapping[Destination, DestinationState]) -> dict[ObjectKey, list[TargetKey]]:
+    children: dict[ObjectKey, list[TargetKey]] = {}
+    for maker, key, _ in _made_by_sets(states):
+        children.setdefault(maker, []).append(key)
+    return children
+
+
+def _held(states: Mapping[Destination, DestinationState]) -> dict[ObjectKey, dict[TargetKey, int]]:
+    held: dict[ObjectKey, dict[TargetKey, int]] = {}
+    for maker, key, record in _made_by_sets(states):
+        if count := record.outcome.get("existing"):
+            held.setdefault(maker, {})[key] = count
+    return held
+
+
+def _made_by_sets(
+    states: Mapping[Destination, DestinationState],
+) -> Iterator[tuple[ObjectKey, TargetKey, PackageRecord]]:
+    for destination, state in states.items():
+        for package, record in state.packages.items():
+            # what is on its way out was let go before, and must not be counted again
+            if record.owned and record.owner.set and record.removal is None:
+                yield record.owner.set, TargetKey(destination.name, package), record
