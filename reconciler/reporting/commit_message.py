@@ -14,6 +14,7 @@ from reconciler.reporting.changes import Changes
 from reconciler.reporting.conflicts import conflict_lines
 from reconciler.reporting.gates import waiting_for
 from reconciler.reporting.inputs import inputs_digest
+from reconciler.reporting.overrides import news_of_overrides
 from reconciler.reporting.standing import totals_words
 from reconciler.reporting.summary import SUMMARY
 from reconciler.reporting.values import one_line, shorten
@@ -35,6 +36,7 @@ def draft_message(draft: Draft, destination: Destination, config: str, changes: 
         _section("Conflicts:", conflict_lines(draft.rendered.conflicts, _LINES_PER_LIST)),
         _section("Changed:", changes.summary_lines(_LINES_PER_LIST)),
         _section("Files:", changes.file_lines(_LINES_PER_LIST)),
+        _section("Overridden:", news_of_overrides(draft, _LINES_PER_LIST)),
         _section("Why:", cause_words(draft, destination)),
         _section("Not to be published before:", waiting_for(draft.rendered)),
         "\n".join(_trailers(draft, destination, config)),

@@ -14,6 +14,7 @@ from reconciler.reporting.changes import Changes, compare
 from reconciler.reporting.conflicts import recorded_conflict_lines
 from reconciler.reporting.diffs import file_diffs
 from reconciler.reporting.markdown import code, folded
+from reconciler.reporting.overrides import override_lines
 from reconciler.reporting.package_status import inputs, owner_of, task_words, text, upstream
 from reconciler.reporting.plan import changes_data
 from reconciler.reporting.status_file import told
@@ -213,6 +214,7 @@ def sheet_data(sheet: Sheet, max_diff_lines: int) -> dict[str, Any]:
     shown = [
         told({
             "package": one.package.package, "causes": list(one.causes), "changes": told(changes_data(one.changes)),
+            "overridden": list(override_lines(one.package.status.get("overrides"), _CHANGES)),
             "diffs": [{"path": path, "diff": diff} for path, diff in _diffs(sheet, one, max_diff_lines)],
             "reproduce": list(reproduce_lines(sheet, one)),
         })
@@ -230,6 +232,7 @@ def _sheet_lines(sheet: Sheet, one: PackageSheet) -> Iterator[str]:
         yield f"condition {condition.type} is {condition.status}{f': {why}' if why else ''}"
     yield from one.changes.summary_lines(_CHANGES)
     yield from one.changes.file_lines(_CHANGES)
+    yield from (f"overridden: {line}" for line in override_lines(package.status.get("overrides"), _CHANGES))
     yield from (f"why: {cause}" for cause in one.causes)
     yield from (f"reproduce: {line}" for line in reproduce_lines(sheet, one))
 

@@ -123,6 +123,7 @@ def _lines(group: Group) -> Iterator[str]:
     yield from (f"conflict: {conflict}" for conflict in one.conflicts)
     yield from one.changes.summary_lines(_LINES_PER_DRAFT)
     yield from one.changes.file_lines(_LINES_PER_DRAFT)
+    yield from (f"overridden: {line}" for line in one.overrides)
     yield from (f"why: {cause}" for cause in one.causes)
     yield from (f"not to be published before: {waiting}" for waiting in one.waiting)
     if others := [other.place for other in group[1:]]:
@@ -156,7 +157,9 @@ def _draft_data(one: ReviewedDraft, group: int) -> dict[str, Any]:
 
 def _group_data(group: Group, max_diff_lines: int) -> dict[str, Any]:
     diffs = [{"path": path, "diff": diff} for path, diff in _diffs(group[0], max_diff_lines)]
-    return {"packages": [one.place for one in group], "changes": changes_data(group[0].changes), "diffs": diffs}
+    places, first = [one.place for one in group], group[0]
+    overridden = {"overridden": list(first.overrides)} if first.overrides else {}
+    return {"packages": places, "changes": changes_data(first.changes), **overridden, "diffs": diffs}
 
 
 def changes_data(changes: Changes) -> dict[str, Any]:

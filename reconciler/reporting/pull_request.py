@@ -24,6 +24,7 @@ from reconciler.reporting.open_drafts import (
     package_title,
     reproduce_lines,
 )
+from reconciler.reporting.overrides import override_lines
 from reconciler.reporting.package_status import inputs, owner_of, task_words, text, upstream
 from reconciler.reporting.review import sameness
 from reconciler.reporting.values import count, one_line, shorten
@@ -146,7 +147,9 @@ def _packages(sheet: Sheet, page: Page) -> Iterator[str]:
 
 
 def _package(sheet: Sheet, one: PackageSheet, page: Page) -> str:
-    told = [*one.changes.summary_lines(_LINES), *one.changes.file_lines(_LINES), *(f"why: {why}" for why in one.causes)]
+    overridden = override_lines(one.package.status.get("overrides"), _LINES)
+    told = [*one.changes.summary_lines(_LINES), *one.changes.file_lines(_LINES)]
+    told += [*(f"overridden: {line}" for line in overridden), *(f"why: {why}" for why in one.causes)]
     told += [f"reproduce: {line}" for line in reproduce_lines(sheet, one)]
     title = f"### {code(one_line(package_title(one.package)))}"
     return "\n".join([title, "", *map(_item, told), *_links(one, page)])

@@ -17,15 +17,20 @@ from reconciler.reporting.conflicts import conflict_lines
 from reconciler.reporting.findings import in_order
 from reconciler.reporting.gates import waiting_for
 from reconciler.reporting.leaving import Departure, departures
+from reconciler.reporting.overrides import news_of_overrides
 
 Kind = Literal["blocked", "stalled", "held"]
 _KINDS: tuple[Kind, ...] = ("blocked", "stalled", "held")
 _CONFLICTS_PER_DRAFT = 20
+_OVERRIDES_PER_DRAFT = 20
 
 
 @dataclass(frozen=True)
 class ReviewedDraft:
-    """One draft: what it changes, why, what it waits for, and where both sides had changed the same."""
+    """One draft: what it changes, why, what it waits for, and where both sides had changed the same.
+
+    `overrides` say what policies made different in a package that is new.
+    """
 
     draft: Draft
     destination: Destination
@@ -33,6 +38,7 @@ class ReviewedDraft:
     causes: tuple[str, ...]
     waiting: tuple[str, ...]
     conflicts: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
@@ -106,7 +112,8 @@ def _drafts(plan: DestinationPlan) -> Iterator[ReviewedDraft]:
             changes = compare(draft.before, draft.rendered.files)
             causes, waiting = cause_words(draft, plan.destination), waiting_for(draft.rendered)
             conflicts = conflict_lines(draft.rendered.conflicts, _CONFLICTS_PER_DRAFT)
-            yield ReviewedDraft(draft, plan.destination, changes, causes, waiting, conflicts)
+            overrides = news_of_overrides(draft, _OVERRIDES_PER_DRAFT)
+            yield ReviewedDraft(draft, plan.destination, changes, causes, waiting, conflicts, overrides)
 
 
 def _groups(drafts: list[ReviewedDraft]) -> tuple[tuple[ReviewedDraft, ...], ...]:
@@ -119,7 +126,7 @@ def _groups(drafts: list[ReviewedDraft]) -> tuple[tuple[ReviewedDraft, ...], ...
 
 def _sameness(one: ReviewedDraft) -> str:
     """Return a text that is equal for equal changes; which PackageVariant put a function in is no difference."""
-    told = [one.draft.task, *one.changes.sameness, one.waiting, one.conflicts]
+    told = [one.draft.task, *one.changes.sameness, one.waiting, one.conflicts, one.overrides]
     return sameness(told, one.draft.variant.owner.key.name)
 
 

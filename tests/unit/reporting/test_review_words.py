@@ -146,6 +146,18 @@ def test_a_draft_whole_has_conflicts_first_and_how_to_reproduce_it() -> None:
     assert shown["diffs"][0]["path"] == "d.yaml"
 
 
+def test_what_policies_changed_stands_between_what_changed_and_why() -> None:
+    step = {"by": "ClusterOverridePolicy/edge", "before": 3, "after": 5}
+    record = {"resource": "Deployment/web", "pointer": "/spec/replicas", "steps": [step]}
+    one = replace(CHANGED, package=replace(GW, status={**STATUS, "overrides": [record]}))
+    lines = sheet_text(sheet(contents=(one,)), 10_000, 50).splitlines()
+
+    at = lines.index("  overridden: Deployment/web /spec/replicas: 3 → 5 by ClusterOverridePolicy/edge")
+    assert lines[at - 1 : at + 2 : 2] == ["  Deployment web: replicas 3 → 5", "  why: a region changed"]
+    (shown,) = sheet_data(sheet(contents=(one,)), 50)["contents"]
+    assert shown["overridden"] == ["Deployment/web /spec/replicas: 3 → 5 by ClusterOverridePolicy/edge"]
+
+
 def test_markdown_keeps_what_people_wrote_as_code() -> None:
     hostile = replace(CHANGED, package=replace(GW, status={**STATUS, "task": "`<b>` # x\n- y"}))
 
