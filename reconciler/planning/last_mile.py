@@ -12,7 +12,7 @@ from reconciler.krm.findings import errors, hardened
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.overrides.apply import Options
-from reconciler.rules.overrides.in_force import Texts, kept_text
+from reconciler.rules.overrides.in_force import kept_text
 from reconciler.rules.overrides.model import API_VERSION, Rule
 from reconciler.rules.overrides.package import OverriddenPackage, kinds_of, override_package
 from reconciler.rules.overrides.reach import reach
@@ -33,7 +33,7 @@ class Had:
     """What a package was last made with: the policies of its resources, and the texts of their rules."""
 
     policies: tuple[ObjectKey, ...] = ()
-    rules: Texts = field(default_factory=dict)
+    rules: Mapping[RuleId, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

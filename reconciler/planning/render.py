@@ -137,7 +137,8 @@ class _Run:
         if upstream is None:
             return self._overridden(Rendered(files, (_SUCCESS,)), last_mile, made.had)
         rendered, failed = self._piped(files, mutated.injected, engine)
-        return rendered if failed else self._overridden(rendered, last_mile, made.had)
+        # what no policy was asked about has the rules that it had, and a rollout must not pass it by
+        return replace(rendered, rules=made.had.rules) if failed else self._overridden(rendered, last_mile, made.had)
 
     def _found(self, files: FileTree, findings: tuple[Finding, ...]) -> FileTree:
         self.findings += findings

@@ -72,7 +72,7 @@ class Progresses:
             return Unknown(package)
         answer = record.trace.get(question(ROLLOUT, str(rule), variant.cluster))
         if answer is None:
-            return None
+            return Behind(package) if rule in record.rules else None
         if answer != self._last_mile.rollouts[rule].digest:
             # nobody asks before the wave of this cluster is open: it is rendered with today's text by this very pass
             return Unknown(package)

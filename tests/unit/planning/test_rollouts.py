@@ -115,6 +115,11 @@ def test_a_package_that_the_rule_does_not_concern_holds_nobody_up() -> None:
     assert opened(rollouts(made_with(None, "v3"))) == ["berlin", "lisbon"]
 
 
+def test_a_package_whose_functions_fail_holds_up_the_rules_that_it_had() -> None:
+    assert RULE
+    assert opened(rollouts(made_with(None, rules={RULE: "{}"}))) == ["berlin"]
+
+
 def test_what_people_changed_after_publishing_is_still_published() -> None:
     assert opened(rollouts(made_with(TODAY), "edited")) == ["berlin", "lisbon"]
 
