@@ -8,6 +8,8 @@ from reconciler.planning.downgrade import DOWNGRADE
 from reconciler.planning.outcome import Draft
 from reconciler.reporting.kptfile_changes import kptfile_lock, short_ref
 from reconciler.reporting.values import one_line
+from reconciler.rules.placement.model import NO_NAMESPACE
+from reconciler.rules.placement.model import OWNER_KIND as PLACEMENT
 from reconciler.rules.variant import Owner
 from reconciler.snapshot.trace import ABSENT
 
@@ -58,6 +60,8 @@ def object_words(key: ObjectKey) -> str:
 
 def _words(cause: str, draft: Draft, destination: Destination) -> str:
     match cause.split(" ", 4):
+        case ["variant"] if draft.variant.owner.key.kind == PLACEMENT:
+            return f"{_placed(draft.variant.owner.key.name)} go to {destination.name}"
         case ["variant"]:
             is_new = draft.task in _NEW or draft.variant.upstream is None
             asks = "asks for this package" if is_new else "changed"
@@ -94,6 +98,10 @@ def _words(cause: str, draft: Draft, destination: Destination) -> str:
             return f"{'no' if gone else 'the first'} {kind} is in namespace {namespace}"
         case _:
             return f"{cause} changed"
+
+
+def _placed(namespace: str) -> str:
+    return "resources without a namespace" if namespace == NO_NAMESPACE else f"resources of namespace {namespace}"
 
 
 def _place(repo: str, directory: str) -> tuple[str, str]:

@@ -15,7 +15,8 @@ from reconciler.reporting.commit_message import (
     state_message,
     status_commit_message,
 )
-from reconciler.rules.variant import Place
+from reconciler.rules.placement.model import owner_of
+from reconciler.rules.variant import Generated, Place
 from reconciler.snapshot.files import FileTree
 from tests.unit.reporting.world import (
     COMMIT,
@@ -219,6 +220,20 @@ def test_a_set_is_named_beside_the_variant_that_it_made() -> None:
     made = draft({}, NEW, wanted=variant(made_by="edge"), task="clone", causes=("variant",))
 
     assert "- PackageVariant default/edge-gw, made by PackageVariantSet default/edge asks for" in message(made)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "words"),
+    [
+        pytest.param("shop", "resources of namespace shop go to eu-1", id="of-a-namespace"),
+        pytest.param("_cluster", "resources without a namespace go to eu-1", id="of-none"),
+    ],
+)
+def test_placed_resources_are_told_by_where_they_go(namespace: str, words: str) -> None:
+    wanted = replace(variant(package=f"resources/{namespace}"), owner=owner_of(namespace), source=Generated(FileTree()))
+    made = draft({}, {"a.yaml": deployment()}, wanted=wanted, task="generate", causes=("variant",))
+
+    assert f"Why:\n- {words}\n" in message(made)
 
 
 def test_sections_without_lines_are_left_out() -> None:
