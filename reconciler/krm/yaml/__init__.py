@@ -2,6 +2,7 @@
 
 from reconciler.krm.yaml.borrowed import Borrowed, Original
 from reconciler.krm.yaml.comments import Path
+from reconciler.krm.yaml.core import read_core
 from reconciler.krm.yaml.document import Document
 from reconciler.krm.yaml.emit import emit
 from reconciler.krm.yaml.error import YamlError
@@ -19,4 +20,5 @@ __all__ = [
     "YamlLimits",
     "emit",
     "parse",
+    "read_core",
 ]

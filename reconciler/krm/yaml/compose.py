@@ -44,14 +44,15 @@ def place(text: str, offset: int) -> tuple[int, int]:
     return line, offset - start + 1
 
 
-def compose(text: str, budget: Budget) -> Node | None:
+def compose(text: str, budget: Budget, resolve: Callable[[str], Any] = resolve_plain) -> Node | None:
     """Return the root node of the one document in `text`, None when it holds nothing but comments.
 
-    Raises YamlError; its line counts from the first line of `text`.
+    `resolve` says what a plain scalar without a tag means. Raises YamlError; its line counts from the first line of
+    `text`.
     """
     if match := _UNREADABLE.search(text):
         raise _error(text, match.start(), "YamlSyntax", f"the character U+{ord(match[0]):04X} must not stand in YAML")
-    composer = _Composer(text, budget)
+    composer = _Composer(text, budget, resolve)
     try:
         return composer.run()
     except yaml.MarkedYAMLError as error:
@@ -68,9 +69,10 @@ def _error(text: str, offset: int, code: str, message: str) -> YamlError:
 class _Composer:
     """One walk over the events of one document."""
 
-    def __init__(self, text: str, budget: Budget) -> None:
+    def __init__(self, text: str, budget: Budget, resolve: Callable[[str], Any]) -> None:
         self.text = text
         self.budget = budget
+        self.resolve = resolve
         self.anchors: dict[str, Node] = {}
         self.stack: list[MapNode | SeqNode] = []
         self.roots: list[Node] = []
@@ -121,7 +123,7 @@ class _Composer:
 
     def _scalar(self, event: Any) -> ScalarNode:
         value, tag, style = event.value, event.tag, event.style or ""
-        data = value if style or tag is not None else resolve_plain(value)
+        data = value if style or tag is not None else self.resolve(value)
         node = ScalarNode(event.start_mark.index, event.end_mark.index, value, style, tag, event.anchor, data)
         if tag is not None:
             node.data = self._tagged(node, tag)
