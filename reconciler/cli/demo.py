@@ -30,11 +30,15 @@ What to try next, from {folder}:
 
   git -C fleet.git log --stat drafts/lisbon          # the draft that a reviewer sees
   git -C fleet.git show drafts/lisbon:.reconciler/gateway.yaml
+  git -C fleet.git show drafts/boston:.reconciler/gateway.yaml   # .status.overrides: what a policy changed for Boston
   git -C fleet.git show reconciler/status:summary.yaml
 
   sed -i.bak 's/auth.eu-west/login.eu-west/' config/regions.yaml && rm config/regions.yaml.bak
   reconciler plan config --fleet fleet.git           # Berlin and Lisbon move, Boston and Chicago do not
   reconciler sync config --fleet fleet.git           # and their drafts say so
+
+  sed -i.bak 's/mirror.us-east/cache.us-east/' config/policies.yaml && rm config/policies.yaml.bak
+  reconciler plan config --fleet fleet.git           # an override policy: this time Boston and Chicago move
 
   sed -i.bak 's/revision: v1/revision: v2/' config/gateway.yaml && rm config/gateway.yaml.bak
   reconciler plan config --fleet fleet.git           # a new upstream version, on all four
