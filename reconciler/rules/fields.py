@@ -70,7 +70,7 @@ class Fields:
         self.fault(name, f"must be one of {', '.join(allowed)}, not {shown(value)}", code)
         return default or allowed[0]
 
-    def mapping(self, name: str, known: Sequence[str]) -> Fields:
+    def mapping(self, name: str, known: Sequence[str] | None) -> Fields:
         """Return a mapping below this one; empty when absent."""
         return Fields(self.data.get(name), (*self.path, name), self.faults, known)
 
