@@ -14,7 +14,7 @@ from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.overrides.apply import Options
 from reconciler.rules.overrides.in_force import kept_text
 from reconciler.rules.overrides.model import API_VERSION, Rule
-from reconciler.rules.overrides.package import OverriddenPackage, kinds_of, override_package
+from reconciler.rules.overrides.package import OverriddenPackage, Overriding
 from reconciler.rules.overrides.reach import reach
 from reconciler.rules.overrides.read_policy import Policies, policy_key
 from reconciler.rules.overrides.rollout import RuleId, rollouts_of, rule_id_of
@@ -55,6 +55,10 @@ class LastMile:
         """The rules that are rolled out in waves."""
         return rollouts_of(self.policies)
 
+    @cached_property
+    def _overriding(self) -> Overriding:
+        return Overriding(self.policies, self.options)
+
     def answers(self) -> Mapping[str, Callable[[Sequence[str]], str]]:
         """Return who answers the questions that `override` asks, by their first words."""
         return {CLUSTER: self._cluster, POLICY: self._policy, SELECTORS: self._selectors, ROLLOUT: self._rollout}
@@ -65,12 +69,18 @@ class LastMile:
         Where a rule has not arrived yet, the package goes by what it `had` of it; and a policy that it had is not taken
         for gone while files of the config cannot be read.
         """
-        if kinds := kinds_of(files):
+        if kinds := self._overriding.kinds(files):
             view.ask(SELECTORS, ",".join(kinds))
         closed = [rule for rule, clusters in self.closed.items() if name in clusters]
         texts = {rule: kept_text(self.policies.sound[rule.policy], rule, had.rules) for rule in closed}
-        result = override_package(files, self.policies, self._known(name), self.options, texts, had.policies)
+        result = self._overriding.override(files, self._known(name), texts, had.policies)
         self._note(result, name, view)
+        return self._hardened(result, files)
+
+    def _hardened(self, result: OverriddenPackage, files: FileTree) -> OverriddenPackage:
+        if all(one.code not in self.strict for one in result.findings):
+            # one outcome that many clusters share
+            return result
         findings = tuple(hardened(one) if one.code in self.strict else one for one in result.findings)
         return replace(result, findings=findings, files=files if errors(findings) else result.files)
 

@@ -28,7 +28,6 @@ from reconciler.planning.conflicts import place_of
 from reconciler.planning.last_mile import Had, LastMile, overridden_condition
 from reconciler.planning.outcome import Rendered
 from reconciler.planning.source import Ingredients, Source, mix, overruled
-from reconciler.rules.overrides.usage import usage_data
 from reconciler.rules.secrets_in_branch import secret_findings
 from reconciler.rules.variant import ConflictPolicy, Injected, Upstream, Variant
 from reconciler.snapshot.catalog import Catalog
@@ -162,7 +161,7 @@ class _Run:
             return rendered
         result = last_mile.override(rendered.files, self.variant.cluster, self.view, had)
         self.findings += result.findings
-        done = replace(rendered, findings=self.findings, policies=usage_data(result.resources))
+        done = replace(rendered, findings=self.findings, policies=result.usage)
         if faults := errors(result.findings):
             return replace(done, reason=faults[0].code)
         self.stages.append(("overrides", result.files))

@@ -19,7 +19,7 @@ from reconciler.packages.parsing import edited_document
 from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.clusters.targets import is_target
 from reconciler.rules.fields import shown
-from reconciler.rules.overrides.attach import OnMissing, attach, stripped
+from reconciler.rules.overrides.attach import Attached, OnMissing, attach, stripped
 from reconciler.rules.overrides.codes import (
     ANNOTATIONS_TOO_LARGE,
     IDENTITY_CHANGED,
@@ -77,6 +77,11 @@ class Matched:
         """The numbers of the rules."""
         return tuple(one.number for one in self.in_force)
 
+    @property
+    def has_variables(self) -> bool:
+        """Whether some of the rules say something of its own to every cluster."""
+        return any(one.rule.template is not None for one in self.in_force)
+
 
 @dataclass(frozen=True)
 class Overridden:
@@ -115,7 +120,14 @@ def override_resource(
     """
     options = options or Options()
     attached = attach(resource, policies, options.on_missing)
-    matched = tuple(_matched(policy, cluster, texts or {}) for policy in attached.policies)
+    matched = tuple(matched_rules(policy, cluster, texts or {}) for policy in attached.policies)
+    return override_attached(resource, attached, matched, cluster, options)
+
+
+def override_attached(
+    resource: PackageResource, attached: Attached, matched: tuple[Matched, ...], cluster: Cluster, options: Options
+) -> Overridden:
+    """Return a resource as a cluster is to have it, by the rules of its attached policies that match."""
     template = Template(resource.group, resource.kind, options.pod_spec_paths)
     run = _Run(resource, stripped(resource.data), [finding_of(resource, note) for note in attached.notes])
     if not attached.failed:
@@ -125,7 +137,8 @@ def override_resource(
     return Overridden(resource, document, tuple(run.findings), tuple(run.steps), attached.asked, matched)
 
 
-def _matched(policy: Policy, cluster: Cluster, texts: Texts) -> Matched:
+def matched_rules(policy: Policy, cluster: Cluster, texts: Texts) -> Matched:
+    """Return the rules of a policy that are in force on a cluster, and are for it."""
     rules, notes = rules_in_force(policy, texts)
     return Matched(policy, tuple(one for one in rules if is_target(one.rule.targets, cluster)), notes)
 

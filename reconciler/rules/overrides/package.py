@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from posixpath import basename
 from typing import Any
 
@@ -15,8 +16,8 @@ from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.package import Package, PackageResource
 from reconciler.packages.parsing import edited_document, json_text, parse_cached
 from reconciler.rules.clusters.model import Cluster
-from reconciler.rules.overrides.apply import Options, Overridden, finding_of, override_resource
-from reconciler.rules.overrides.attach import list_notes
+from reconciler.rules.overrides.apply import Matched, Options, Overridden, finding_of, matched_rules, override_attached
+from reconciler.rules.overrides.attach import Attached, attach, list_notes
 from reconciler.rules.overrides.codes import (
     IDENTITY_CHANGED,
     POLICY_DUPLICATE,
@@ -27,10 +28,14 @@ from reconciler.rules.overrides.codes import (
 from reconciler.rules.overrides.in_force import Texts, texts_in_force
 from reconciler.rules.overrides.model import GROUP
 from reconciler.rules.overrides.read_policy import Policies
+from reconciler.rules.overrides.rollout import RuleId
+from reconciler.rules.overrides.usage import UsageData, usage_data
 from reconciler.snapshot.files import FileTree
 
 _NOT_MATCHED = {one.name for one in (POLICY_DUPLICATE, POLICY_INVALID, POLICY_NAME_EMPTY, POLICY_NOT_FOUND)}
 _NOT_APPLIED = {IDENTITY_CHANGED.name}
+# clusters differ in few rules: room for every distinct outcome of the packages in flight
+_REMEMBERED_PACKAGES = 1024
 
 
 @dataclass(frozen=True)
@@ -61,9 +66,95 @@ class OverriddenPackage:
             return "MatchOverridePolicyFailed"
         return "ApplyOverridesFailed" if failed <= _NOT_APPLIED else "ParseOverridePolicyFailed"
 
+    @cached_property
+    def usage(self) -> UsageData:
+        """How it uses policies, as state keeps it."""
+        return usage_data(self.resources)
+
     def as_data(self) -> list[dict[str, Any]]:
         """Return what was changed as `overrides` of the status file (design 10.28)."""
-        return [entry for one in self.resources for entry in one.as_data()]
+        return [*self._data]
+
+    @cached_property
+    def _data(self) -> tuple[dict[str, Any], ...]:
+        return tuple(entry for one in self.resources for entry in one.as_data())
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What of a package matters, wherever it goes: its resources with the policies that they name, and its Lists.
+
+    `kinds` are those of the resources, as `group/Kind`, and `asked` the policies, both sorted.
+    """
+
+    resources: tuple[tuple[PackageResource, Attached], ...]
+    told: tuple[Finding, ...]
+    kinds: tuple[str, ...]
+    asked: tuple[ObjectKey, ...]
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A package with the rules for it: cases that are equal come to the same, unless a rule has variables."""
+
+    files: FileTree
+    rules: tuple[tuple[tuple[int, ...], tuple[tuple[RuleId, str | None], ...]], ...]
+    lost: tuple[ObjectKey, ...]
+    cluster: Cluster = field(compare=False)
+    matched: Mapping[ObjectKey, Matched] = field(compare=False)
+    texts: Texts = field(compare=False)
+
+
+class Overriding:
+    """Overrides packages by the policies of one config, and does once what is the same on many clusters."""
+
+    def __init__(self, policies: Policies, options: Options | None = None) -> None:
+        self._policies = policies
+        self._options = options or Options()
+        self._read = lru_cache(_REMEMBERED_PACKAGES)(self._read_package)
+        self._made = lru_cache(_REMEMBERED_PACKAGES)(self._make)
+
+    def kinds(self, files: FileTree) -> tuple[str, ...]:
+        """Return the kinds of the documents that policies can be attached to, as `group/Kind`, sorted."""
+        return self._read(files).kinds
+
+    def override(
+        self, files: FileTree, cluster: Cluster, texts: Texts, had: Iterable[ObjectKey] = ()
+    ) -> OverriddenPackage:
+        """Return what `override_package` does."""
+        asked, policies = self._read(files).asked, self._policies
+        sound = [policies.sound[key] for key in asked if key in policies.sound]
+        matched = {one.key: matched_rules(one, cluster, texts) for one in sound}
+        in_force = {one.key: texts_in_force(one, cluster, texts) for one in sound}
+        lost = tuple(sorted(key for key in {*had}.difference(asked) if policies.may_exist(key)))
+        rules = tuple((one.rules, tuple(in_force[key].items())) for key, one in matched.items())
+        whole = {name: text for texts in in_force.values() for name, text in texts.items()}
+        case = _Case(files, rules, lost, cluster, matched, whole)
+        return self._make(case) if any(one.has_variables for one in matched.values()) else self._made(case)
+
+    def _read_package(self, files: FileTree) -> _Read:
+        documents = Package(files).resources
+        considered = [one for one in documents if is_considered(one)]
+        attached = [attach(one, self._policies, self._options.on_missing) for one in considered]
+        told = (finding_of(one, note) for one in documents if is_list(one) for note in list_notes(one.data))
+        kinds = {f"{one.group}/{one.kind}" for one in considered}
+        asked = {key for one in attached for key in one.asked}
+        resources = tuple(zip(considered, attached, strict=True))
+        return _Read(resources, tuple(told), tuple(sorted(kinds)), tuple(sorted(asked)))
+
+    def _make(self, case: _Case) -> OverriddenPackage:
+        read, files = self._read(case.files), case.files
+        overridden = tuple(self._override(*one, case) for one in read.resources)
+        findings = (*(finding for one in overridden for finding in one.findings), *read.told, *map(_lost, case.lost))
+        changed = files if errors(findings) else _written(files, overridden)
+        named = tuple(one for one in overridden if one.asked)
+        known = tuple(sorted({*read.asked, *case.lost}))
+        unread = tuple(filter(self._policies.may_exist, known))
+        return OverriddenPackage(changed, named, findings, known, case.texts, unread)
+
+    def _override(self, resource: PackageResource, attached: Attached, case: _Case) -> Overridden:
+        matched = tuple(case.matched[one.key] for one in attached.policies)
+        return override_attached(resource, attached, matched, case.cluster, self._options)
 
 
 def override_package(
@@ -81,28 +172,12 @@ def override_package(
     One that the package `had`, and that may stand in a file which cannot be read, is an error: it may have chosen
     (design 10.5).
     """
-    resources, texts = Package(files).resources, texts or {}
-    considered = (one for one in resources if is_considered(one))
-    overridden = tuple(override_resource(one, policies, cluster, options, texts) for one in considered)
-    told = [finding_of(one, note) for one in resources if is_list(one) for note in list_notes(one.data)]
-    named = tuple(one for one in overridden if one.asked)
-    asked = {key for one in named for key in one.asked}
-    lost = sorted(key for key in {*had} - asked if policies.may_exist(key))
-    findings = (*(finding for one in overridden for finding in one.findings), *told, *map(_lost, lost))
-    changed = files if errors(findings) else _written(files, overridden)
-    known = tuple(sorted({*asked, *lost}))
-    unread = tuple(filter(policies.may_exist, known))
-    return OverriddenPackage(changed, named, findings, known, _rules(known, policies, cluster, texts), unread)
+    return Overriding(policies, options).override(files, cluster, texts or {}, had)
 
 
 def _lost(key: ObjectKey) -> Finding:
     message = f"{key}, which this package had, does not exist, unless it is in a file that cannot be read"
     return POLICY_NOT_FOUND.finding(message, Where(object=str(key)))
-
-
-def kinds_of(files: FileTree) -> tuple[str, ...]:
-    """Return the kinds of the documents that policies can be attached to, as `group/Kind`, sorted."""
-    return tuple(sorted({f"{one.group}/{one.kind}" for one in Package(files).resources if is_considered(one)}))
 
 
 def is_considered(resource: PackageResource) -> bool:
@@ -121,12 +196,6 @@ def is_list(resource: PackageResource) -> bool:
     """Tell whether a document is a List of others."""
     data = resource.data
     return resource.kind.endswith("List") and isinstance(data, Mapping) and isinstance(data.get("items"), list)
-
-
-def _rules(asked: Iterable[ObjectKey], policies: Policies, cluster: Cluster, texts: Texts) -> Texts:
-    # also those of a package that fails: a rollout must not pass it by
-    sound = (policies.sound[key] for key in asked if key in policies.sound)
-    return {name: text for policy in sound for name, text in texts_in_force(policy, cluster, texts).items()}
 
 
 def _written(files: FileTree, overridden: tuple[Overridden, ...]) -> FileTree:

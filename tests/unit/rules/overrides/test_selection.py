@@ -10,7 +10,7 @@ import pytest
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.overrides.apply import Options, override_resource
 from reconciler.rules.overrides.attach import attach
-from reconciler.rules.overrides.package import kinds_of, override_package
+from reconciler.rules.overrides.package import Overriding, override_package
 from reconciler.rules.overrides.read_policy import policy_key
 from tests.unit.rules.overrides.override_world import (
     CLUSTER_LABEL,
@@ -235,7 +235,9 @@ PACKAGE = {
 
 
 def test_the_kinds_of_a_package_are_those_that_policies_can_be_attached_to() -> None:
-    assert kinds_of(tree(PACKAGE)) == ("/Service", "apps/Deployment", "rbac.authorization.k8s.io/ClusterRole")
+    kinds = Overriding(read()).kinds(tree(PACKAGE))
+
+    assert kinds == ("/Service", "apps/Deployment", "rbac.authorization.k8s.io/ClusterRole")
 
 
 def test_a_package_tells_the_policies_that_choose_from_it() -> None:
