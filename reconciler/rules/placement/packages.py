@@ -23,6 +23,7 @@ def packages_of(
 ) -> list[Variant]:
     """Return the package of a namespace for every cluster; a package that stays as a whole is not touched."""
     wanted: dict[str, list[Resource]] = {cluster: [] for cluster in kept.files}
+    undecided = [one for one in resources if one.clusters is None]
     for resource in resources:
         for cluster in resource.clusters or ():
             wanted.setdefault(cluster, []).append(resource)
@@ -34,7 +35,9 @@ def packages_of(
         place = Place(inventory.homes[cluster].namespace, cluster, package_of(namespace))
         content = (*map(id, here), *((key, file.id) for key, file in stay.items()))
         if content not in made:
-            made[content] = _package(namespace, place, here, stay, engine)
+            # where it goes is not known, and what it is made of is
+            made_of = [*here, *(one for one in undecided if one.key in stay)]
+            made[content] = _package(namespace, place, made_of, stay, engine)
         packages.append(replace(made[content], place=place))
     return packages
 

@@ -101,9 +101,8 @@ class Branches:
 
 
 def files_of(variant: Variant) -> FileTree:
-    source: object = variant.upstream
-    assert isinstance(source, Generated)
-    return source.files
+    assert isinstance(variant.source, Generated)
+    return variant.source.files
 
 
 def catalog_of(files: Mapping[str, str]) -> Catalog:

@@ -9,11 +9,12 @@ import pytest
 
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.variant import Owner, Place, RoomResult
-from reconciler.snapshot.trace import View
+from reconciler.snapshot.trace import Answers, View
 from tests.unit.rules.placement.placement_world import (
     ALL,
     CLUSTER_POLICY_LABEL,
     POLICY_LABEL,
+    Branches,
     by_policy,
     catalog_of,
     cluster_policy,
@@ -140,7 +141,7 @@ def test_facts_change_with_the_files_alone() -> None:
 def test_the_mutation_asks_for_every_object_and_changes_nothing() -> None:
     texts = one_file(config_map("a", clusters="east"), config_map("b", "", clusters="east", kind="v1 Namespace"))
     result = room(texts)
-    view = View(catalog_of(texts))
+    view = View(Answers(catalog_of(texts)))
 
     for variant in result.variants:
         mutation = pickle.loads(pickle.dumps(variant.mutation))
@@ -148,6 +149,17 @@ def test_the_mutation_asks_for_every_object_and_changes_nothing() -> None:
 
     assert sorted(view.trace) == ["object v1 ConfigMap ferry a", "object v1 Namespace default b"]
     assert "absent" not in view.trace.values()
+
+
+def test_the_mutation_asks_for_what_stays_as_it_is_today() -> None:
+    sound = {"a.yaml": config_map("a", labels=by_policy()), "p.yaml": policy("{placement: [{cluster: east}]}")}
+    without = {"a.yaml": sound["a.yaml"]}
+    (variant,) = room(without, Branches.of(room(sound))).variants
+    view = View(Answers(catalog_of(without)))
+
+    variant.mutation(files_of(variant), view)
+
+    assert list(view.trace) == ["object v1 ConfigMap ferry a"]
 
 
 @pytest.mark.parametrize(
