@@ -17,9 +17,9 @@ def override_lines(recorded: object, most: int) -> tuple[str, ...]:
     There are at most `most` lines, and one that counts the rest.
     """
     listed = recorded if isinstance(recorded, list | tuple) else ()
-    lines = [one_line(_words(one)) for one in listed if _is_sound(one)]
-    more = [f"… and {len(lines) - most} more"] if len(lines) > most else []
-    return (*lines[:most], *more)
+    sound = [one for one in listed if _is_sound(one)]
+    lines = [one_line(_words(one)) for one in sound[:most]]
+    return (*lines, f"… and {len(sound) - most} more") if len(sound) > most else tuple(lines)
 
 
 def news_of_overrides(draft: Draft, most: int) -> tuple[str, ...]:
