@@ -65,7 +65,7 @@ def ingredients_of(
         return None
     if put:
         put = replace(put, conflicts=tuple(map(read_conflict, record.conflicts)))
-    return Ingredients(came, ours, put, _earlier(record, sources), isinstance(source, Generated), _had(record))
+    return Ingredients(came, ours, put, _earlier(record, sources), isinstance(source, Generated), _had(record, seen))
 
 
 def _standing(
@@ -93,9 +93,9 @@ def _base_of(files: FileTree, upstream: Upstream, came: FileTree, sources: Sourc
     return sources.upstream(replace(upstream, tree=tree))
 
 
-def _had(record: PackageRecord) -> Had:
+def _had(record: PackageRecord, seen: Seen) -> Had:
     policies = (policy_of(name) for name in record.policies)
-    return Had(tuple(one for one in policies if one), record.rules)
+    return Had(tuple(one for one in policies if one), record.arrived(seen.published))
 
 
 def _earlier(record: PackageRecord, sources: Sources) -> Earlier | None:

@@ -192,6 +192,7 @@ def _offer(draft: Draft, words: Words) -> Offer:
         review=draft.rendered.review,
         against=draft.seen.published,
         upstream=draft.variant.source.words,
+        rules=draft.rendered.rules,
     )
 
 

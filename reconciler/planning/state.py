@@ -38,7 +38,8 @@ class Offer:
     `rendered` and `status` are the package tree and the status blob as committed, `base` is the source as it
     came, `merged` the source with all edits as it entered the pipeline, `plain` the same without edits made
     on the draft, `against` what stood on the cluster branch, `review` a digest of conditions, gates, conflicts.
-    `upstream` are the words for where it came from that trailers use.
+    `upstream` are the words for where it came from that trailers use, `rules` the texts of override rules that it was
+    made by: where it is published, a rule whose rollout has not arrived goes on by that (design 10.23).
     """
 
     rendered: TreeId
@@ -49,10 +50,11 @@ class Offer:
     review: str
     against: TreeId | None = None
     upstream: str = ""
+    rules: Mapping[RuleId, str] = field(default_factory=dict)
 
     def as_data(self) -> dict[str, Any]:
-        """Return it as JSON data."""
-        return dict(vars(self))
+        """Return it as JSON data; of the texts, what they are kept by."""
+        return {**{name: value for name, value in vars(self).items() if name != "rules"}, **_rules_data(self.rules)}
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ class PackageRecord:
     branch that `put` is on: an offer keeps its branch whatever the settings say later. `dropped`
     is the source, without edits of the draft, of an offer that people have just declined with such edits on it.
     `policies` says how the last render used override policies (kubeadmiral 10.4), `rules` by which texts of their
-    rules it was made: a rule whose rollout has not arrived goes on by that (design 10.23).
+    rules it was made.
     """
 
     owner: Owner
@@ -151,9 +153,28 @@ class PackageRecord:
 
     def trees(self) -> frozenset[TreeId]:
         """Return the trees that state must keep alive: those of `ours`, the open offers and the last revisions."""
-        kept = [*self.offers, *(revision.offer for revision in self.revisions)]
-        kept += [offer for offer in (self.ours, self.put) if offer]
-        return frozenset(tree for offer in kept for tree in (offer.rendered, offer.base, offer.merged, offer.plain))
+        trees = ((one.rendered, one.base, one.merged, one.plain) for one in self._known_offers())
+        return frozenset(tree for found in trees for tree in found)
+
+    def texts(self) -> frozenset[str]:
+        """Return the texts of rules that it was made by, and those of every offer that state keeps."""
+        rules = (self.rules, *(one.rules for one in self._known_offers()))
+        return frozenset(text for found in rules for text in found.values())
+
+    def arrived(self, published: TreeId | None) -> Mapping[RuleId, str]:
+        """Return the texts of rules by which what is published was made, or was last before somebody deleted it.
+
+        What is only drafted, or was declined, has not arrived.
+        """
+        last = self.ours or (self.revisions[-1].offer if self.revisions else None)
+        if self.wanted is not None and self.wanted in (published, last and last.rendered):
+            return self.rules
+        return last.rules if last else {}
+
+    def _known_offers(self) -> Iterator[Offer]:
+        yield from self.offers
+        yield from (revision.offer for revision in self.revisions)
+        yield from (offer for offer in (self.ours, self.put) if offer)
 
     def offered(self, offer: Offer, draft: str) -> PackageRecord:
         """Return the record with `offer` put on a draft branch; a new draft gets the next workspace number."""
@@ -229,7 +250,7 @@ def write_state(state: DestinationState) -> dict[str, bytes]:
     }  # fmt: skip
     files = {f"packages/{package}.json": _json(_record_data(record)) for package, record in state.packages.items()}
     # equal on all clusters of a fleet, these cost it next to nothing
-    texts = {text for record in state.packages.values() for text in record.rules.values()}
+    texts = {text for record in state.packages.values() for text in record.texts()}
     files |= {f"{_TEXTS}{_hash(text)}.json": text.encode() for text in texts}
     return {"destination.json": _json(destination), **files}
 
@@ -298,8 +319,12 @@ def _record_data(record: PackageRecord) -> dict[str, Any]:
         **({"removal": record.removal.as_data()} if record.removal else {}),
         **({"dropped": record.dropped} if record.dropped else {}),
         **({"policies": dict(record.policies)} if record.policies else {}),
-        **({"rules": {str(rule): _hash(text) for rule, text in record.rules.items()}} if record.rules else {}),
+        **_rules_data(record.rules),
     }
+
+
+def _rules_data(rules: Mapping[RuleId, str]) -> dict[str, dict[str, str]]:
+    return {"rules": {str(rule): _hash(text) for rule, text in rules.items()}} if rules else {}
 
 
 def _read_rules(data: Mapping[str, str], texts: Mapping[str, str]) -> Iterator[tuple[RuleId, str]]:
@@ -316,11 +341,11 @@ def _read_record(data: Mapping[str, Any], texts: Mapping[str, str]) -> PackageRe
         annotations=data["annotations"],
         workspace=data["workspace"],
         revision=data["revision"],
-        ours=Offer(**data["ours"]) if data["ours"] else None,
-        put=Offer(**data["put"]) if data["put"] else None,
+        ours=_read_offer(data["ours"], texts) if data["ours"] else None,
+        put=_read_offer(data["put"], texts) if data["put"] else None,
         draft=data["draft"],
-        offers=tuple(Offer(**offer) for offer in data["offers"]),
-        revisions=tuple(map(_read_revision, data["revisions"])),
+        offers=tuple(_read_offer(offer, texts) for offer in data["offers"]),
+        revisions=tuple(_read_revision(revision, texts) for revision in data["revisions"]),
         declined=tuple(data["declined"]),
         trace=data["trace"],
         seen=Seen(**data["seen"]),
@@ -337,9 +362,13 @@ def _read_record(data: Mapping[str, Any], texts: Mapping[str, str]) -> PackageRe
     )
 
 
-def _read_revision(data: Mapping[str, Any]) -> Revision:
+def _read_revision(data: Mapping[str, Any], texts: Mapping[str, str]) -> Revision:
     known = {name: data[name] for name in ("workspace", "tag") if name in data}
-    return Revision(data["number"], data["commit"], Offer(**data["offer"]), **known)
+    return Revision(data["number"], data["commit"], _read_offer(data["offer"], texts), **known)
+
+
+def _read_offer(data: Mapping[str, Any], texts: Mapping[str, str]) -> Offer:
+    return Offer(**{**data, "rules": dict(_read_rules(data.get("rules", {}), texts))})
 
 
 def _read_owner(data: Mapping[str, str]) -> Owner:

@@ -1,6 +1,7 @@
 """State: written and read back without loss, and only by engines that know its form."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from reconciler.planning.state import (
 from reconciler.rules.overrides.rollout import RuleId
 from tests.unit.planning.values import commit, offer, owner, record, state, tree
 
+COUNT = RuleId(ObjectKey("core.kubeadmiral.io", "ClusterOverridePolicy", "", "site"), "count")
 NAMES = st.text('abc/é"\\', min_size=1, max_size=6)
 IDS = st.text("0123456789abcdef", min_size=1, max_size=8)
 OFFERS = st.builds(Offer, IDS, IDS, IDS, IDS, IDS, IDS, st.none() | IDS)
@@ -153,3 +155,38 @@ def test_a_rule_whose_text_is_lost_makes_the_state_unreadable() -> None:
 
     with pytest.raises(StateUnreadableError):
         read_state(left)
+
+
+def test_the_texts_of_what_was_offered_are_read_back() -> None:
+    was = replace(offer("was"), rules={COUNT: "{was}"})
+    put = replace(offer("put"), rules={COUNT: "{put}"})
+    one = record(ours=was, put=put, offers=(put,), revisions=(Revision(1, commit("c1"), was),), rules={COUNT: "{now}"})
+
+    read = read_state(write_state(state(packages={"a": one})))
+
+    assert read.packages["a"] == one
+
+
+WAS, NOW = {COUNT: "{was}"}, {COUNT: "{now}"}
+OURS = replace(offer("was"), rules=WAS)
+
+
+@pytest.mark.parametrize(
+    ("fields", "published", "expected"),
+    [
+        pytest.param({}, None, {}, id="nothing-was-ever-there"),
+        pytest.param({"wanted": tree("now")}, None, {}, id="what-is-only-drafted-is-not-there"),
+        pytest.param({"wanted": tree("was"), "ours": OURS}, "was", NOW, id="what-is-there-is-what-was-wanted-last"),
+        pytest.param({"wanted": tree("now"), "ours": OURS}, "was", WAS, id="a-draft-of-more-has-not-arrived"),
+        pytest.param({"wanted": tree("was"), "ours": OURS}, "edited", NOW, id="edits-of-people-change-nothing-in-that"),
+        pytest.param({"wanted": tree("both"), "ours": OURS}, "both", NOW, id="nor-do-edits-that-are-wanted-since"),
+        pytest.param({"wanted": tree("now")}, "now", NOW, id="adopted-as-it-was-wanted"),
+        pytest.param(
+            {"wanted": tree("now"), "revisions": (Revision(1, commit("c1"), OURS),)}, None, WAS, id="people-deleted-it"
+        ),
+    ],
+)
+def test_the_texts_that_have_arrived(fields: dict[str, Any], published: str | None, expected: object) -> None:
+    one = record(rules=NOW, **fields)
+
+    assert one.arrived(tree(published) if published else None) == expected
