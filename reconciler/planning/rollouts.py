@@ -56,7 +56,7 @@ class Progresses:
             return
         surveyed = self._surveyed[cluster]
         if surveyed is None:
-            yield Unknown("what stands there")
+            yield Unknown()
             return
         winners, _ = chosen(surveyed.claims, surveyed.ground.state)
         for variant in winners.values():

@@ -72,9 +72,12 @@ def wave_of(rollout: Rollout, cluster: Cluster) -> int:
 
 @dataclass(frozen=True)
 class Unknown:
-    """A package that has not been rendered with what it is made of today, so that nobody knows what it would be."""
+    """A package that has not been rendered with what it is made of today, so that nobody knows what it would be.
 
-    package: str
+    Without a name it stands for all that a cluster has.
+    """
+
+    package: str = ""
 
 
 @dataclass(frozen=True)
@@ -161,8 +164,10 @@ def _wait(told: list[Told], rollout: Rollout, now: int) -> _Wait | None:
 
 
 def _behind(cluster: str, one: Progress) -> str:
-    why = "is not rendered yet" if isinstance(one, Unknown) else "is not published with this text"
-    return f"cluster {cluster}: {one.package} {why}"
+    if not one.package:
+        return f"cluster {cluster}: what it has is not known"
+    # of one that this pass renders only now, the next would say the same
+    return f"cluster {cluster}: {one.package} is not published with this text"
 
 
 def _soaking(told: list[Told], rollout: Rollout, now: int) -> _Wait | None:
