@@ -86,6 +86,17 @@ def test_the_demo_leaves_a_draft_on_each_cluster(world: Path) -> None:
     assert git(world / "fleet.git", "fsck", "--strict", "--no-dangling") == ""
 
 
+def test_the_demo_tells_what_its_policies_changed_and_where(world: Path) -> None:
+    boston = read_file(world / "fleet.git", "drafts/boston", ".reconciler/gateway.yaml")
+    lisbon = read_file(world / "fleet.git", "drafts/lisbon", ".reconciler/gateway.yaml")
+    change(world, "policies.yaml", "mirror.us-east", "cache.us-east")
+    drafts = json.loads(plan(world, "-o", "json").stdout)["drafts"]
+
+    assert "after: mirror.us-east.example.com/gateway:1.4.0" in boston
+    assert "overrides:" not in lisbon
+    assert [f"{one['repository']}/{one['package']}" for one in drafts] == ["boston/gateway", "chicago/gateway"]
+
+
 def test_a_second_sync_is_silent(world: Path) -> None:
     before = read_refs(world / "fleet.git")
     done = sync(world, "-o", "json")
@@ -138,7 +149,7 @@ def test_a_plan_says_which_destination_it_could_not_read(world: Path) -> None:
     done = plan(world, "-o", "json")
 
     told = json.loads(done.stdout)
-    assert (done.returncode, len(told["drafts"])) == (2, 5), done.stderr
+    assert (done.returncode, len(told["drafts"])) == (2, 11), done.stderr
     assert {(one["code"], one["severity"]) for one in told["findings"]} == {("RepositoryUnreachable", "warning")}
     assert all("a sync would leave it alone" in one["message"] for one in told["findings"])
 
@@ -176,7 +187,7 @@ def test_findings_come_in_forms_for_tools(world: Path, form: str) -> None:
 def test_status_tells_how_the_fleet_stands(world: Path) -> None:
     done = run(world, "status", "--fleet", "fleet.git", "--cache", ".cache")
 
-    assert (done.returncode, done.stdout.strip()) == (0, "5 packages on 4 destinations: 5 drafted")
+    assert (done.returncode, done.stdout.strip()) == (0, "11 packages on 4 destinations: 11 drafted")
 
 
 def test_render_writes_what_the_branches_would_hold(world: Path) -> None:
@@ -296,7 +307,7 @@ def test_the_service_reconciles_serves_signals_and_stops(world: Path) -> None:
         deadline = time.monotonic() + 60
         code = service.wait(deadline - time.monotonic())
 
-    assert (first["renders"], first["unchanged"]) == (0, 5)
+    assert (first["renders"], first["unchanged"]) == (0, 11)
     assert written["destination"] == "boston"
     assert "poll_second: unknown setting" in str(refused["why"])
     assert code == 128 + signal.SIGTERM
