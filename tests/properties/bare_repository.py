@@ -118,13 +118,20 @@ class BareRepository:
             at = end + 21
 
     def subtree(self, commit: str, name: str) -> str | None:
-        """Return the tree of a folder at the root of a commit."""
-        found = {path: one for mode, path, one in self.entries(self.tree(commit)) if mode == FOLDER}
-        return found.get(name)
+        """Return the tree of a folder of a commit."""
+        found: str | None = self.tree(commit)
+        for part in name.split("/"):
+            inside = {path: one for mode, path, one in self.entries(found) if mode == FOLDER} if found else {}
+            found = inside.get(part)
+        return found
 
     def files(self, commit: str | None) -> dict[str, str]:
         """Return the blobs of a commit by path."""
-        return dict(self._flatten(self.tree(commit))) if commit else {}
+        return self.below(self.tree(commit)) if commit else {}
+
+    def below(self, tree: str) -> dict[str, str]:
+        """Return the blobs of a tree by path."""
+        return dict(self._flatten(tree))
 
     def _flatten(self, tree: str) -> dict[str, str]:
         if tree not in self._flat:

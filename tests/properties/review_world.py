@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from reconciler.daemon.acting import act_on
 from reconciler.daemon.acts import Act
@@ -29,6 +29,7 @@ from reconciler.planning.state import DestinationState, read_state
 from reconciler.settings import Settings
 from reconciler.wiring import Parts, build_parts, build_push
 from tests.properties.bare_repository import BareRepository, Files
+from tests.properties.edits import EDITS, Edit
 from tests.support.world import CLUSTERS, REGIONS, catalog, config_map, injected_set, package, repository, variant
 
 HEADS, TAGS = "refs/heads/", "refs/tags/"
@@ -76,16 +77,17 @@ class _Meddled(Push):
 class Daemon:
     """One service with its own cache and its own memory."""
 
-    def __init__(self, settings: Settings, config: Path) -> None:
+    def __init__(self, settings: Settings, config: Path, clock: Callable[[], float]) -> None:
         self._settings = settings
         self._config = config
+        self._clock = clock
         self.restart()
 
     def restart(self, *, forgets: bool = False) -> None:
         """Start anew, with or without what is in the cache."""
         if forgets:
             shutil.rmtree(self._settings.cache, ignore_errors=True)
-        self.parts: Parts = build_parts(self._settings, str(self._config), clock=lambda: 1_500_000_000)
+        self.parts: Parts = build_parts(self._settings, str(self._config), clock=self._clock)
         self._publisher = _Meddled(build_push(self._settings))
         self._passes = Passes(self.parts.source, self.parts.remotes, self.parts.tools, self._publisher)
 
@@ -158,7 +160,16 @@ class Look:
 
 
 class ReviewWorld:
-    """Two clusters in one repository, a catalog, a config folder, two daemons, and a person at a terminal."""
+    """Two clusters in one repository, a catalog, a config folder, two daemons, and a person at a terminal.
+
+    `packages` are those that any cluster may have, `declining` what people do to say no: whatever else they do, nothing
+    counts as declined.
+    """
+
+    clusters: ClassVar[Sequence[str]] = CLUSTERS
+    packages: ClassVar[Sequence[str]] = PACKAGES
+    edits: ClassVar[Mapping[str, Edit]] = EDITS
+    declining: ClassVar[frozenset[str]] = frozenset({"delete", "put_back", "revert", "force", "rebase", "lose_branch"})
 
     def __init__(self, folder: Path, template: str) -> None:
         self.folder = folder
@@ -167,6 +178,7 @@ class ReviewWorld:
         self.config = folder / "config"
         self.template = template
         self.undone: set[str] = set()
+        self.now = 1_500_000_000
         self._count = 0
         self._daemons: dict[str, Daemon] = {}
         self._older: dict[str, list[str]] = {}
@@ -175,30 +187,53 @@ class ReviewWorld:
         self._declining = False
 
     @classmethod
-    def new(cls, folder: Path, template: str) -> ReviewWorld:
+    def new(cls, folder: Path, template: str) -> Self:
         """Make a world in which every package is wanted, and no pass has run."""
         folder.mkdir(parents=True)
         for name in ("fleet.git", "catalog.git"):
             BareRepository.new(folder / name)
         world = cls(folder, template)
-        for name in ("gateway", "metrics"):
-            for version in (1, 2, 3):
-                world.release(name, version, version)
-        world.write("catalog.yaml", catalog())
-        world.write("set.yaml", injected_set("gateway", CLUSTERS))
-        for one in CLUSTERS:
-            world.write(f"clusters/{one}.yaml", repository(one))
-            for name in WISHED:
-                world.wish(one, name)
-        for region in REGIONS.values():
-            world.region(region, "a")
+        world.begin()
         return world
 
-    def copy(self, folder: Path) -> ReviewWorld:
-        """Return an equal world elsewhere that no daemon has looked at."""
+    def begin(self) -> None:
+        """Release what there is, and want it everywhere."""
+        for name in ("gateway", "metrics"):
+            for version in (1, 2, 3):
+                self.release(name, version, version)
+        self.write("catalog.yaml", catalog())
+        self.write("set.yaml", injected_set("gateway", CLUSTERS))
+        for one in CLUSTERS:
+            self.write(f"clusters/{one}.yaml", repository(one))
+            for name in WISHED:
+                self.wish(one, name)
+        for region in REGIONS.values():
+            self.region(region, "a")
+
+    def copy(self) -> Path:
+        """Copy all that is there, and nothing that daemons have to themselves; return the folder."""
+        folder = self.folder.with_name("copy")
         shutil.copytree(self.folder, folder, ignore=shutil.ignore_patterns("cache-*"))
-        twin = ReviewWorld(folder, self.template)
-        twin._declining, twin.undone = self._declining, {*self.undone}
+        return folder
+
+    @contextmanager
+    def replaced(self, copy: Path) -> Iterator[Self]:
+        """Put a copy in the place of this world, as its paths are known in there, and throw it away in the end."""
+        aside = self.folder.with_name("aside")
+        self.folder.rename(aside)
+        copy.rename(self.folder)
+        twin = self.twin()
+        try:
+            yield twin
+        finally:
+            twin.close()
+            shutil.rmtree(self.folder)
+            aside.rename(self.folder)
+
+    def twin(self) -> Self:
+        """Return the world that is in this place now, with daemons of its own."""
+        twin = type(self)(self.folder, self.template)
+        twin._declining, twin.undone, twin.now = self._declining, {*self.undone}, self.now
         return twin
 
     def close(self) -> None:
@@ -215,10 +250,15 @@ class ReviewWorld:
         self._count += 1
         return f"tok{self._count}x"
 
+    def ruled(self) -> str:
+        """Return a word that is nobody's to keep: rules decide on the place where it is written."""
+        self._count += 1
+        return f"ruled{self._count}x"
+
     def happens(self, *what: tuple[Any, ...]) -> None:
         """Let things happen, each the name of a method and its arguments."""
         for name, *arguments in what:
-            self._declining |= name in _DECLINING or "drop" in arguments
+            self._declining |= name in self.declining or "drop" in arguments
             getattr(self, name)(*arguments)
 
     def draft(self, number: int) -> tuple[str, str]:
@@ -229,12 +269,12 @@ class ReviewWorld:
     def drafts(self) -> list[tuple[str, str]]:
         """Return the open drafts, each with its cluster."""
         look = self.look()
-        return [(cluster, ref) for cluster in CLUSTERS for ref in look.drafts(cluster)]
+        return [(cluster, ref) for cluster in self.clusters for ref in look.drafts(cluster)]
 
     def package_on(self, ref: str, number: int) -> str:
         """Return one of the packages that a branch has, those first that its cluster branch has otherwise."""
         files = self.fleet.files(self.fleet.refs().get(ref))
-        found = [name for name in PACKAGES if f"{name}/Kptfile" in files]
+        found = [name for name in self.packages if any(path.startswith(f"{name}/") for path in files)]
         return found[number % len(found)] if found else ""
 
     # what platform people do
@@ -284,7 +324,9 @@ class ReviewWorld:
             more["extra"] = config_map("extra", odd=str(flavour))
         if name == "gateway":
             more["endpoints"] = config_map("endpoints", "required", api="none")
-        files = package(name, replicas=1 + flavour % 3, image=f"{flavour}.0", **more)
+        self._publish(name, version, package(name, replicas=1 + flavour % 3, image=f"{flavour}.0", **more))
+
+    def _publish(self, name: str, version: int, files: Mapping[str, str]) -> None:
         head = self.catalog.refs().get(f"{HEADS}main")
         kept = {p: b for p, b in self.catalog.files(head).items() if not p.startswith(f"{name}/")}
         kept |= {f"{name}/{path}": self.catalog.write("blob", text.encode()) for path, text in files.items()}
@@ -295,11 +337,15 @@ class ReviewWorld:
 
     # what the people of a cluster do
 
+    def seconds(self) -> int:
+        """Return the date of what somebody commits."""
+        return _LATER + self._count
+
     def change(self, ref: str, files: Files, *parents: str) -> str:
         """Put a commit of these files on a branch; its parent is the branch, unless others are named."""
         self._count += 1
         parents = parents or (self.fleet.refs()[ref],)
-        commit = self.fleet.commit(files, parents, f"by hand {self._count}", _LATER + self._count)
+        commit = self.fleet.commit(files, parents, f"by hand {self._count}", self.seconds())
         self.move(ref, commit)
         return commit
 
@@ -312,10 +358,16 @@ class ReviewWorld:
 
     def edit(self, where: str, number: int, how: str) -> None:
         """Change one thing `on a draft`, or on a cluster branch, as people do."""
-        ref = self.draft(number)[1] if where == "draft" else f"{HEADS}clusters/{CLUSTERS[number % 2]}"
+        ref = (
+            self.draft(number)[1]
+            if where == "draft"
+            else f"{HEADS}clusters/{self.clusters[number % len(self.clusters)]}"
+        )
         name, head = self.package_on(ref, number), self.fleet.refs().get(ref)
         files = self.fleet.files(head)
-        changed = {**files, **_EDITS[how](self, files, name)} if head and (name or how.startswith("beside")) else files
+        changed = (
+            {**files, **self.edits[how](self, files, name)} if head and (name or how.startswith("beside")) else files
+        )
         if changed != files:
             self.change(ref, {path: blob for path, blob in changed.items() if blob})
 
@@ -364,7 +416,7 @@ class ReviewWorld:
             if files != self.fleet.files(head):
                 self._count += 1
                 message = self.fleet.read(commit).decode().partition("\n\n")[2].rstrip("\n")
-                head = self.fleet.commit(files, [head], message, _LATER + self._count)
+                head = self.fleet.commit(files, [head], message, self.seconds())
         self.move(ref, head)
         return head != onto
 
@@ -467,7 +519,7 @@ class ReviewWorld:
                 "drafts": {"branch": self.template},
                 "git": {"revision_tags": "all"},
             }
-            self._daemons[name] = Daemon(Settings.model_validate(settings), self.config)
+            self._daemons[name] = Daemon(Settings.model_validate(settings), self.config, lambda: self.now)
         return self._daemons[name]
 
     def run(self, name: str, meddle: Callable[[], object] | None = None, dies: str = "") -> bool:
@@ -506,7 +558,7 @@ class ReviewWorld:
     def _check_wishes(self) -> None:
         """What is said to be drafted or published is, and at the version that is wanted."""
         look = self.look()
-        for cluster in CLUSTERS:
+        for cluster in self.clusters:
             state = look.state(cluster)
             for name, record in state.packages.items() if state and look.branch(cluster) else ():
                 kind = record.outcome.get("kind", "")
@@ -520,30 +572,28 @@ class ReviewWorld:
                     lock = self.text(files[f"{name}/Kptfile"]).partition("upstreamLock:")[2]
                     assert f"/v{version}\n" in lock, f"{cluster}/{name} is not at v{version}"
 
-    def compare(self, folder: Path) -> None:
-        """An equal world elsewhere, which only knows what is in Git, comes to the same refs."""
-        twin = self.copy(folder)
-        try:
-            self.run("first")
+    def compare(self) -> None:
+        """An equal world, of which only what is in Git is known, comes to the same refs."""
+        copy = self.copy()
+        self.run("first")
+        refs = self.fleet.refs()
+        with self.replaced(copy) as twin:
             twin.run("first")
-            assert self.fleet.refs() == twin.fleet.refs()
-        finally:
-            twin.close()
-            shutil.rmtree(folder)
+            assert refs == twin.fleet.refs()
 
     def _check(self, start: Look, before: Look, after: Look) -> None:
         lost = before.tokens - after.tokens - self.undone
         assert not lost, f"lost: {sorted(lost)}"
         _check_refs(before, after)
-        for cluster in CLUSTERS:
-            _check_cluster(cluster, start, before, after)
+        for cluster in self.clusters:
+            _check_cluster(cluster, self.packages, start, before, after)
             self._check_numbers(cluster, before, after)
 
     def _check_numbers(self, cluster: str, before: Look, after: Look) -> None:
         was, now = before.state(cluster), after.state(cluster)
         if now is None:
             return
-        tagged = {name: _highest_tag(before, cluster, name) for name in PACKAGES}
+        tagged = {name: _highest_tag(before, cluster, name) for name in self.packages}
         for name, record in now.packages.items():
             known = was.packages.get(name) if was else None
             # of a state that was lost, tags tell the numbers of what is wanted then
@@ -584,7 +634,7 @@ def _check_refs(before: Look, after: Look) -> None:
             assert ref.startswith(ours), f"{ref} is nobody's business"
 
 
-def _check_cluster(cluster: str, start: Look, before: Look, after: Look) -> None:
+def _check_cluster(cluster: str, packages: Sequence[str], start: Look, before: Look, after: Look) -> None:
     branch = before.branch(cluster) or after.branch(cluster)
     state = after.state(cluster)
     if branch is None or state is None:
@@ -595,21 +645,23 @@ def _check_cluster(cluster: str, start: Look, before: Look, after: Look) -> None
         was = before.refs.get(ref)
         files = after.repo.files(head)
         if was != head:
-            _check_foreign(ref, files, [published, before.repo.files(was), before.repo.files(start.refs.get(ref))])
+            _check_foreign(
+                ref, packages, files, [published, before.repo.files(was), before.repo.files(start.refs.get(ref))]
+            )
             assert before.branch(cluster) is not None or start.branch(cluster) is None, f"{ref} moved without a branch"
         draft = state.drafts.get(ref.removeprefix(HEADS))
         if draft is None or draft.removes or draft.head != head:
             continue
         base = after.repo.files(draft.base)
-        for name in () if draft.edited else PACKAGES:
+        for name in () if draft.edited else packages:
             if _inside(files, f"{name}/") not in (_inside(base, f"{name}/"), _inside(published, f"{name}/")):
                 assert offered.setdefault(name, ref) == ref, f"{cluster}/{name} is on {offered[name]} and {ref}"
                 assert f".reconciler/{name}.yaml" in files, f"{cluster}/{name} has no status file on {ref}"
 
 
-def _check_foreign(ref: str, files: Files, known: Sequence[Files]) -> None:
+def _check_foreign(ref: str, packages: Sequence[str], files: Files, known: Sequence[Files]) -> None:
     """What is in no package of ours is on a draft as it was there, or as the cluster branch has it."""
-    places = tuple(f"{name}/" for name in PACKAGES) + tuple(f".reconciler/{name}.yaml" for name in PACKAGES)
+    places = tuple(f"{name}/" for name in packages) + tuple(f".reconciler/{name}.yaml" for name in packages)
     for path in {path for one in (files, *known) for path in one}:
         if not path.startswith(places):
             assert files.get(path) in [one.get(path) for one in known], f"{path} on {ref} is somebody else's"
@@ -621,64 +673,3 @@ def _inside(files: Files, *places: str) -> dict[str, str]:
 
 def _outside(files: Files, *places: str) -> dict[str, str]:
     return {path: blob for path, blob in files.items() if not path.startswith(places)}
-
-
-# what people do to say no to something; whatever else they do, nothing counts as declined
-_DECLINING = {"delete", "put_back", "revert", "force", "rebase", "lose_branch"}
-
-# a person's edits: what becomes of files, "" for those that go
-_Edit = Callable[[ReviewWorld, Files, str], dict[str, str]]
-
-
-def _beside(world: ReviewWorld, files: Files, name: str) -> dict[str, str]:
-    token = world.token()
-    return {f"docs/{token}.md": world.blob(f"{token}\n")}
-
-
-def _shared(world: ReviewWorld, files: Files, name: str) -> dict[str, str]:
-    path = "docs/shared.md"
-    before = world.text(files[path]) if path in files else ""
-    return {path: world.blob(f"{before}{world.token()}\n")}
-
-
-def _own_file(world: ReviewWorld, files: Files, name: str) -> dict[str, str]:
-    token = world.token()
-    return {f"{name}/{token}.yaml": world.blob(config_map("own", mark=token))}
-
-
-def _own_note(world: ReviewWorld, files: Files, name: str) -> dict[str, str]:
-    token = world.token()
-    return {f"{name}/notes/{token}.md": world.blob(f"{token}\n")}
-
-
-def _replace(path: str, old: str, new: str) -> _Edit:
-    """Return the edit that puts a token next to the first place where `old` stands in a package's file."""
-
-    def edit(world: ReviewWorld, files: Files, name: str) -> dict[str, str]:
-        blob = files.get(f"{name}/{path}")
-        text = world.text(blob) if blob else ""
-        if old not in text:
-            return {}
-        return {f"{name}/{path}": world.blob(text.replace(old, new.format(world.token()), 1))}
-
-    return edit
-
-
-def _drop(path: str) -> _Edit:
-    return lambda world, files, name: {f"{name}/{path}": ""} if f"{name}/{path}" in files else {}
-
-
-_EDITS: dict[str, _Edit] = {
-    "beside": _beside,
-    "beside, shared": _shared,
-    "file": _own_file,
-    "note": _own_note,
-    "field": _replace("settings.yaml", "data:\n", 'data:\n  {0}: "{0}"\n'),
-    "last field": _replace("settings.yaml", "  tail: end\n", '  tail: end\n  {0}: "{0}"\n'),
-    "comment": _replace("deployment.yaml", "    spec:\n", "    # {0}\n    spec:\n"),
-    "replicas": _replace("deployment.yaml", "replicas: ", "replicas: 1"),
-    "drop extra": _drop("extra.yaml"),
-    "drop settings": _drop("settings.yaml"),
-    "drop status": lambda world, files, name: {f".reconciler/{name}.yaml": ""},
-}
-EDITS = tuple(_EDITS)

@@ -17,7 +17,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from tests.properties.review_world import EDITS, TEMPLATES, WISHED, ReviewWorld
+from tests.properties.edits import EDITS
+from tests.properties.review_world import TEMPLATES, WISHED, ReviewWorld
 from tests.support.world import CLUSTERS, REGIONS
 
 # what happens: the name of a method of the world, and what it is given
@@ -49,7 +50,7 @@ CONFIG = st.one_of(
     happening("select", st.sampled_from((CLUSTERS, CLUSTERS[:1], CLUSTERS[1:])), VERSION),
 )
 UPSTREAM = happening("release", st.sampled_from(("gateway", "metrics")), VERSION, st.integers(1, 6))
-EDIT = happening("edit", st.sampled_from(("draft", "cluster")), NUMBER, st.sampled_from(EDITS))
+EDIT = happening("edit", st.sampled_from(("draft", "cluster")), NUMBER, st.sampled_from([*EDITS]))
 WAY = st.sampled_from(("merge", "squash", "rebase", "fast-forward", "pick", "older"))
 WHOLE = st.sampled_from(("merge", "squash", "rebase", "fast-forward"))
 MERGE = st.one_of(
@@ -132,7 +133,7 @@ class ReviewMachine(RuleBasedStateMachine):
     @rule(day=DAY)
     def a_twin(self, day: list[Happening]) -> None:
         self.world.happens(*day)
-        self.world.compare(self.folder / "twin")
+        self.world.compare()
 
     def teardown(self) -> None:
         try:

@@ -1,0 +1,434 @@
+"""A world with policies and placements: what people write of them, and what a pass must not do then.
+
+Nobody's rules are repeated here. What a rule sets is a mark that can be found again, and so is what a person writes
+where a rule decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from reconciler.planning.state import DestinationState, PackageRecord, write_state
+from tests.properties.bare_repository import Files
+from tests.properties.edits import POLICY_EDITS, Edit
+from tests.properties.review_world import HEADS, STATE, Look, ReviewWorld
+from tests.support.policies import (
+    ATTACHED,
+    KUBEADMIRAL,
+    PLACED_BY,
+    PLACED_ON,
+    labelled_package,
+    metadata_of,
+    policy,
+    propagation,
+)
+from tests.support.world import CLUSTERS, catalog, config_map, package, repository
+
+NAMESPACE = "shop"
+SHOP, ROLES = f"resources/{NAMESPACE}", "resources/_cluster"
+RESOURCES = ("web", "settings", "reader")
+PLACED_BY_NAMESPACED = "kubeadmiral.io/propagation-policy-name"
+# a cluster that lives in the fleet repository, for it has none of its own
+LODGER = "oslo"
+MARKS: Mapping[str, tuple[str, str]] = {
+    "nowhere": ("", ""),
+    "one": ("berlin", ""),
+    "two": ("berlin, oslo", ""),
+    "all": ("*", ""),
+    "by policy": ("", "spread"),
+    "by both": ("lisbon", "spread"),
+    "unknown": ("moon", ""),
+    "invalid": ("berlin,", ""),
+    "by a policy that is not there": ("", "gone"),
+}
+WAVES: Mapping[str, Sequence[Mapping[str, Any]]] = {
+    "": (),
+    "berlin first": ({"clusters": ["berlin"]},),
+    "by ring": ({"clusterSelector": {"ring": "early"}}, {"clusters": ["lisbon"]}),
+    "oslo last": ({"clusters": ["lisbon"]}, {"clusters": ["berlin"]}),
+}
+SOAK = 3600
+_RULE = "ClusterOverridePolicy//edge#mark"
+_MARK = re.compile(rb"edge: \"?t(\d+)\b")
+_RULED = re.compile(rb"ruled\d+x")
+_SPOILT = "kind: [\n"
+
+
+@dataclass(frozen=True)
+class Edge:
+    """What the policy says that packages name: a text of its rule, and in which waves clusters get it."""
+
+    text: int
+    waves: str = ""
+    soak: int = 0
+    leaves_out: Sequence[str] = ()
+
+    def write(self) -> str:
+        """Return the policy."""
+        rollout = {"waves": [*WAVES[self.waves]], **({"soak": f"{self.soak}s"} if self.soak else {})}
+        mark = {
+            "name": "mark",
+            **({"targetClusters": {"excludeClusters": [*self.leaves_out]}} if self.leaves_out else {}),
+            **({"rollout": rollout} if self.waves else {}),
+            "overriders": {"annotations": [{"operator": "set", "value": {"edge": f"t{self.text}"}}]},
+        }
+        ring = {"overriders": {"labels": [{"operator": "set", "value": {"ring": "${cluster.labels.ring}"}}]}}
+        return policy("edge", [mark, ring])
+
+    def wave(self, cluster: str, rings: Mapping[str, str]) -> int:
+        """Return the number of the wave that a cluster is in."""
+        waves = WAVES[self.waves]
+        for number, one in enumerate(waves):
+            if cluster in one.get("clusters", ()) or one.get("clusterSelector") == {"ring": rings[cluster]}:
+                return number
+        return len(waves)
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the config says as a pass begins: `edge` is None where that policy has no rule to roll out."""
+
+    edge: Edge | None
+    rings: Mapping[str, str]
+    now: int
+    is_spoilt: bool
+    twice: frozenset[str] = frozenset()
+
+
+class PolicyWorld(ReviewWorld):
+    """Two clusters with repositories and one without, a package that they share, and resources that are placed."""
+
+    clusters: ClassVar[Sequence[str]] = (*CLUSTERS, LODGER)
+    packages: ClassVar[Sequence[str]] = ("metrics", ROLES, SHOP)
+    edits: ClassVar[Mapping[str, Edit]] = POLICY_EDITS
+
+    def __init__(self, folder: Path, template: str) -> None:
+        super().__init__(folder, template)
+        self.edge: Edge | None = None
+        self.rings: dict[str, str] = {}
+        # by cluster and package, the texts of the rule that were ever offered
+        self.texts: dict[tuple[str, str], set[int]] = {}
+        self._blurred: dict[str, str] = {}
+        self._begun: list[Wishes] = []
+
+    def begin(self) -> None:
+        """Release what there is, place what there is, and attach policies."""
+        for version in (1, 2, 3):
+            self.release("metrics", version, version)
+        self.write("catalog.yaml", catalog())
+        for one in self.clusters:
+            self.label(one, "early" if one == "berlin" else "late")
+        for one in CLUSTERS:
+            self.wish(one, "metrics")
+        self.spread(("berlin", LODGER))
+        for name in RESOURCES:
+            self.place(name, "by policy", attached=True)
+        self.override(Edge(1, "berlin first", SOAK))
+
+    def twin(self) -> Self:
+        """Return the world that is in this place now, with daemons of its own."""
+        twin = super().twin()
+        twin.edge, twin.rings, twin._blurred = self.edge, {**self.rings}, {**self._blurred}
+        twin.texts = {place: {*texts} for place, texts in self.texts.items()}
+        return twin
+
+    def seconds(self) -> int:
+        """Return the date of what somebody commits: now."""
+        return self.now
+
+    # what platform people do
+
+    def write(self, path: str, content: str | None) -> None:
+        """Write a file of the config, or remove it."""
+        self._blurred.pop(path, None)
+        super().write(path, content)
+
+    def release(self, name: str, version: int, flavour: int) -> None:
+        """Tag a package, again perhaps; some flavours name a policy."""
+        more = {"settings": config_map("settings", level=str(flavour), tail="end")}
+        if flavour % 2:
+            more["extra"] = config_map("extra", odd=str(flavour))
+        replicas, image = 1 + flavour % 3, f"{flavour}.0"
+        names_it = flavour % 3 != 0
+        files = (
+            labelled_package(name, "edge", replicas, image, **more)
+            if names_it
+            else package(name, replicas, image, **more)
+        )
+        self._publish(name, version, files)
+
+    def label(self, cluster: str, ring: str) -> None:
+        """Say in which ring a cluster is."""
+        self.rings[cluster] = ring
+        if cluster == LODGER:
+            text = f"apiVersion: {KUBEADMIRAL}\nkind: FederatedCluster\n"
+            text += metadata_of(cluster, labels={"ring": ring}) + "spec: {}\n"
+        else:
+            text = repository(cluster).replace("labels: {", f"labels: {{ring: {ring}, ", 1)
+        self.write(f"clusters/{cluster}.yaml", text)
+
+    def override(self, edge: Edge | None) -> None:
+        """Write the policy that packages name, or delete it."""
+        self.edge = edge
+        self.write("policies/edge.yaml", edge.write() if edge else None)
+
+    def empty(self) -> None:
+        """Leave the policy that packages name without rules."""
+        self.edge = None
+        self.write("policies/edge.yaml", policy("edge", []))
+
+    def tint(self, colour: str) -> None:
+        """Write the policy that chooses its resources; "" deletes it, "none" leaves it without rules."""
+        rules = [{"overriders": {"labels": [{"operator": "set", "value": {"tint": colour}}]}}]
+        selectors = [{"apiVersion": "v1", "kind": "ConfigMap", "name": "settings"}]
+        text = policy("tint", [] if colour == "none" else rules, resourceSelectors=selectors)
+        self.write("policies/tint.yaml", text if colour else None)
+
+    def place(self, name: str, how: str, flavour: int = 1, attached: bool = False, folder: str = "placed") -> None:
+        """Write a resource with marks of where it goes; its file lies in a folder, and in no other."""
+        self.unplace(name)
+        self.write(f"{folder}/{name}.yaml", _resource(name, how, flavour, attached=attached))
+
+    def unplace(self, name: str) -> None:
+        """Delete a resource, and its copy."""
+        for path in [*self.config.glob(f"*/{name}.yaml"), *self.config.glob(f"*/{name}-again.yaml")]:
+            self.write(path.relative_to(self.config).as_posix(), None)
+
+    def repeat(self, name: str) -> None:
+        """Leave a resource in the config twice."""
+        found = sorted(self.config.glob(f"*/{name}.yaml"))
+        if found and found[0].read_text() != _SPOILT:
+            self.write(f"placed/{name}-again.yaml", found[0].read_text())
+
+    def spread(self, clusters: Sequence[str] | None, acknowledged: bool = False) -> None:
+        """Write the policies that place resources on these clusters, or delete them."""
+        hashes = {one for daemon in self._daemons.values() for told in daemon.told for one in _HASH.findall(told)}
+        more = {"reconciler.dev/ack-deletions": ", ".join(sorted(hashes))} if acknowledged and hashes else {}
+        spec = {"placement": [{"cluster": one} for one in clusters or ()]}
+        for namespace in (NAMESPACE, ""):
+            text = propagation("spread", spec, namespace, **more) if clusters is not None else None
+            self.write(f"policies/spread-{namespace or 'everywhere'}.yaml", text)
+
+    def blur(self, number: int) -> None:
+        """Make a file of the config unreadable for a while."""
+        paths = [one for one in sorted(self.config.rglob("*.yaml")) if one.read_text() != _SPOILT]
+        target = paths[number % len(paths)]
+        text = target.read_text()
+        target.write_text(_SPOILT)
+        self._blurred[target.relative_to(self.config).as_posix()] = text
+
+    def clear(self) -> None:
+        """Make all files readable again."""
+        for path, text in {**self._blurred}.items():
+            if (self.config / path).exists() and (self.config / path).read_text() == _SPOILT:
+                self.write(path, text)
+        self._blurred.clear()
+
+    def single(self) -> None:
+        """Have no resource twice."""
+        for name in RESOURCES:
+            self.write(f"placed/{name}-again.yaml", None)
+
+    def wait(self, seconds: int) -> None:
+        """Let time pass."""
+        self.now += seconds
+
+    # what must hold
+
+    def run(self, name: str, meddle: Callable[[], object] | None = None, dies: str = "") -> bool:
+        """Run a pass of one daemon and hold it to its promises; return whether it was silent."""
+        twice = {one.name.removesuffix("-again.yaml") for one in self.config.glob("*/*-again.yaml")}
+        edge = None if "policies/edge.yaml" in self._blurred else self.edge
+        self._begun.append(Wishes(edge, {**self.rings}, self.now, bool(self._blurred), frozenset(twice)))
+        try:
+            return super().run(name, meddle, dies)
+        finally:
+            self._begun.pop()
+
+    def settle(self, names: Sequence[str] = ("first", "second")) -> None:
+        """Run passes over a config that can be read until one is silent; then so is the next one."""
+        self.clear()
+        super().settle(names)
+        self._check_emitted()
+
+    def compare_with_full(self) -> None:
+        """An equal world in which nothing is remembered of what was asked comes to the same."""
+        self.settle()
+        before = self.standing()
+        with self.replaced(self.copy()) as twin:
+            twin.forget_traces()
+            twin.settle()
+            assert before == twin.standing()
+
+    def standing(self) -> dict[str, object]:
+        """Return what stands at each ref: of the status branch, which has a history, the tree; of states no traces.
+
+        What is on its way out keeps the trace that it had, and is rendered no more.
+        """
+        look = self.look()
+        states = {STATE + one: _without_traces(state) for one in self.clusters if (state := look.state(one))}
+        status = {ref: self.fleet.tree(one) for ref, one in look.heads(f"{HEADS}reconciler/status").items()}
+        return {**look.refs, **states, **status}
+
+    def forget_traces(self) -> None:
+        """Take the traces out of all states: every package has to be rendered again."""
+        look = self.look()
+        for cluster in self.clusters:
+            if state := look.state(cluster):
+                written = write_state(_without_traces(state))
+                before = self.fleet.files(look.refs[STATE + cluster])
+                files = {**before, **{path: self.fleet.write("blob", data) for path, data in written.items()}}
+                if files != before:
+                    self.fleet.point(STATE + cluster, self.fleet.commit(files, [], "no traces", 0))
+
+    def _check(self, start: Look, before: Look, after: Look) -> None:
+        super()._check(start, before, after)
+        wishes = self._begun[-1]
+        for cluster in self.clusters:
+            self._check_ruled(cluster, before, after)
+            self._check_doubt(wishes, cluster, before, after)
+        if wishes.edge and wishes.edge.waves:
+            self._check_waves(wishes, wishes.edge, (start, before), after)
+        self._remember(before)
+        self._remember(after)
+
+    def _remember(self, look: Look) -> None:
+        for cluster, name, files in self._offered(look):
+            self.texts.setdefault((cluster, name), set()).update(_texts(look, files, name))
+
+    def _offered(self, look: Look) -> Iterator[tuple[str, str, Files]]:
+        """Yield the packages of every branch of a cluster."""
+        for cluster in self.clusters:
+            heads = [look.branch(cluster), *look.drafts(cluster).values()]
+            for files in [look.repo.files(one) for one in heads if one]:
+                for name in self.packages:
+                    yield cluster, name, files
+
+    def _check_ruled(self, cluster: str, before: Look, after: Look) -> None:
+        """What a person wrote where a rule decides is told of when it goes."""
+        published = before.repo.files(before.branch(cluster))
+        for ref, head in after.drafts(cluster).items():
+            was = before.refs.get(ref)
+            if was == head or "/removals/" in f"/{ref}":
+                continue
+            files, old = after.repo.files(head), before.repo.files(was)
+            for name in self.packages:
+                here = _words(after, files, name)
+                if _inside(files, name) and _inside(files, name) != _inside(old, name):
+                    gone = (_words(before, published, name) | _words(before, old, name)) - here
+                    status = after.repo.read(files[f".reconciler/{name}.yaml"]).decode() if gone else ""
+                    assert all(one in status for one in gone), f"{cluster}/{name}: {sorted(gone)} went without a word"
+
+    def _check_doubt(self, wishes: Wishes, cluster: str, before: Look, after: Look) -> None:
+        """While anything is in doubt, nothing goes from a cluster, and no resource from its package."""
+        was, now = before.state(cluster), after.state(cluster)
+        for name, record in now.packages.items() if was and now else ():
+            known = was.packages.get(name) if was else None
+            if known is None or not known.owned:
+                continue
+            if wishes.is_spoilt:
+                assert record.owned, f"{cluster}/{name} is nobody's any more"
+                assert known.removal or not record.removal, f"{cluster}/{name} is to go"
+            # what people put back has nothing any more that could be in doubt
+            if name.startswith("resources/") and (record.put or record.ours):
+                gone = self._sources(known) - self._sources(record)
+                doubtful = gone if wishes.is_spoilt else {one for one in gone if _name_of(one) in wishes.twice}
+                assert not doubtful, f"{cluster}/{name} has no {sorted(doubtful)} any more"
+
+    def _sources(self, record: PackageRecord) -> set[str]:
+        offer = record.put or record.ours
+        return {name for _, name, _ in self.fleet.entries(offer.base)} if offer else set()
+
+    def _check_waves(self, wishes: Wishes, edge: Edge, looks: Sequence[Look], after: Look) -> None:
+        """No cluster gets today's text before those of earlier waves have it, and have had it for long enough."""
+        there = {
+            on for look in looks for on, name, files in self._offered(look) if edge.text in _texts(look, files, name)
+        }
+        for cluster, name, files in self._offered(after):
+            if edge.text not in _texts(after, files, name) - self.texts.get((cluster, name), set()):
+                continue
+            if cluster in there:
+                continue
+            wave = edge.wave(cluster, wishes.rings)
+            for other in self.clusters:
+                if edge.wave(other, wishes.rings) < wave:
+                    behind = [self._behind(other, edge, wishes.now, look) for look in looks]
+                    assert not all(behind), f"{cluster}/{name} has t{edge.text} before {other}: {behind}"
+
+    def _behind(self, cluster: str, edge: Edge, now: int, look: Look) -> list[str]:
+        """Return the packages on a cluster that a rule is for and that have not had its text for long enough."""
+        state, branch = look.state(cluster), look.branch(cluster)
+        if state is None or branch is None or cluster in edge.leaves_out:
+            return []
+        concerned = [name for name, one in state.packages.items() if one.owned and any(_RULE in q for q in one.trace)]
+        since = {name: self._since(look, branch, name, edge.text) for name in concerned}
+        return [name for name, one in since.items() if one is None or one + edge.soak > now]
+
+    def _since(self, look: Look, branch: str, name: str, text: int) -> int | None:
+        """Return the date of the commit that brought a text to a cluster branch, if it is there."""
+        found, commit = None, branch
+        while commit and text in _texts(look, look.repo.files(commit), name):
+            found = commit
+            commit = next(iter(look.repo.parents(commit)), "")
+        return int(re.findall(r"^committer .* (\d+) ", look.repo.read(found).decode(), re.M)[0]) if found else None
+
+    def _check_emitted(self) -> None:
+        """What a room emits stands in what is wanted of its packages, whatever people wrote there."""
+        look = self.look()
+        for cluster in self.clusters:
+            state = look.state(cluster)
+            for name, record in state.packages.items() if state else ():
+                if name == SHOP and record.wanted and record.owned:
+                    texts = [
+                        self.fleet.read(blob)
+                        for path, blob in self.fleet.below(record.wanted).items()
+                        if path == "configmap-settings.yaml"
+                    ]
+                    assert all(b"tail: end" in one for one in texts), (
+                        f"{cluster}/{name}: an edit of an emitted field stays"
+                    )
+
+
+_HASH = re.compile(r'ack-deletions: "?([^"\s]+)')
+
+
+def _resource(name: str, how: str, flavour: int, *, attached: bool) -> str:
+    clusters, by = MARKS[how]
+    namespace = "" if name == "reader" else NAMESPACE
+    labels = {
+        **({ATTACHED: "edge"} if attached else {}),
+        **({PLACED_BY_NAMESPACED if namespace else PLACED_BY: by} if by else {}),
+    }
+    marks = metadata_of(name, namespace, labels=labels, annotations={PLACED_ON: clusters} if clusters else {})
+    match name:
+        case "web":
+            spec = f"spec:\n  replicas: {flavour}\n  template:\n    spec:\n      containers: []\n"
+            return f"apiVersion: apps/v1\nkind: Deployment\n{marks}{spec}"
+        case "settings":
+            return f"apiVersion: v1\nkind: ConfigMap\n{marks}data:\n  level: '{flavour}'\n  tail: end\n"
+        case _:
+            return f"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n{marks}rules: []\nlevel: {flavour}\n"
+
+
+def _without_traces(state: DestinationState) -> DestinationState:
+    return replace(state, packages={name: replace(one, trace={}) for name, one in state.packages.items()})
+
+
+def _name_of(path: str) -> str:
+    return path.rpartition("-")[2].removesuffix(".yaml")
+
+
+def _inside(files: Files, name: str) -> dict[str, str]:
+    return {path: blob for path, blob in files.items() if path.startswith(f"{name}/")}
+
+
+def _texts(look: Look, files: Files, name: str) -> set[int]:
+    return {int(one) for blob in _inside(files, name).values() for one in _MARK.findall(look.repo.read(blob))}
+
+
+def _words(look: Look, files: Files, name: str) -> set[str]:
+    return {one.decode() for blob in _inside(files, name).values() for one in _RULED.findall(look.repo.read(blob))}
