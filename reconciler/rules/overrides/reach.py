@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from reconciler.krm.digest import digest
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.clusters.model import Cluster
@@ -11,6 +13,8 @@ from reconciler.rules.overrides.read_policy import Policies
 from reconciler.rules.overrides.rollout import rule_ids
 
 INVALID, TWICE = "invalid", "twice"
+# most clusters are told the same, and each is asked after in every pass
+_REMEMBERED_DIGESTS = 4096
 
 
 def reach(policies: Policies, key: ObjectKey, cluster: Cluster) -> str:
@@ -36,4 +40,9 @@ def is_felt(rule: Rule, cluster: Cluster) -> bool:
 def _digest(policy: Policy, cluster: Cluster) -> str:
     felt = ((number, name, rule) for number, (name, rule) in enumerate(rule_ids(policy)) if is_felt(rule, cluster))
     # the waves are no part of it: what they have come to is asked for by itself
-    return digest([[number, name.rule, rule.text, rule.rollout is not None] for number, name, rule in felt])
+    return _digest_of(tuple((number, name.rule, rule.text, rule.rollout is not None) for number, name, rule in felt))
+
+
+@lru_cache(_REMEMBERED_DIGESTS)
+def _digest_of(felt: tuple[tuple[int, str, str, bool], ...]) -> str:
+    return digest(felt)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from reconciler.krm.dates import rfc3339
 from reconciler.krm.identity import ObjectKey
@@ -18,6 +19,8 @@ from reconciler.rules.overrides.read_policy import Policies
 
 _NAMED_AT_MOST = 5
 _NO_NAMESPACE = "_cluster"
+# the states of all clusters name the same rules
+_REMEMBERED_NAMES = 4096
 _UNUSUAL = re.compile(r"[^A-Za-z0-9.-]")
 _ESCAPED = re.compile(rb"%([0-9A-F]{2})")
 
@@ -34,6 +37,7 @@ class RuleId:
         return f"{self.policy.kind}/{namespace}/{_escaped(self.policy.name)}#{self.rule}"
 
 
+@lru_cache(_REMEMBERED_NAMES)
 def rule_id_of(text: str) -> RuleId | None:
     """Return which rule is meant by the text of a RuleId, None if it is none."""
     policy, _, rule = text.partition("#")
