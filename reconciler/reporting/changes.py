@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from posixpath import basename
 from typing import Any
 
@@ -16,6 +17,8 @@ from reconciler.reporting.values import count, one_line
 from reconciler.snapshot.files import FileTree
 
 _NAMED_ONE_BY_ONE = 3
+# one change goes to many clusters, and is told on each; room for as many different ones as come together
+_REMEMBERED_CHANGES = 128
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ class Changes:
         return [f"{count(len(objects), 'object')} {how}: {', '.join(f'{n} {kind}' for kind, n in kinds.items())}"]
 
 
+@lru_cache(_REMEMBERED_CHANGES)
 def compare(before: FileTree, after: FileTree) -> Changes:
     """Return what differs between two versions of a package.
 

@@ -13,6 +13,8 @@ def one_line(text: str) -> str:
 
     What people wrote somewhere must not move a terminal's cursor or start a trailer of its own.
     """
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() else _escaped(char) for char in text)
 
 
