@@ -6,8 +6,10 @@ from reconciler.krm.identity import ObjectKey
 from reconciler.planning.destination import Destination
 from reconciler.planning.downgrade import DOWNGRADE
 from reconciler.planning.outcome import Draft
+from reconciler.reporting.inputs import home
 from reconciler.reporting.kptfile_changes import kptfile_lock, short_ref
 from reconciler.reporting.values import one_line
+from reconciler.rules.overrides.rollout import rule_id_of
 from reconciler.rules.placement.model import NO_NAMESPACE
 from reconciler.rules.placement.model import OWNER_KIND as PLACEMENT
 from reconciler.rules.variant import Owner
@@ -74,8 +76,10 @@ def _words(cause: str, draft: Draft, destination: Destination) -> str:
             return f"the labels of cluster {name} changed"
         case ["selectors", _]:
             return "other policies choose its resources now"
-        case ["rollout", rule, _]:
-            return f"rule {rule} has reached {destination.name}"
+        case ["rollout", text, _]:
+            rule = rule_id_of(text)
+            named = f"{rule.rule} of {object_words(rule.policy)}" if rule else text
+            return f"rule {named} has reached {destination.name}"
         case ["repository"]:
             return f"{destination.title} changed"
         case ["engine"]:
@@ -86,18 +90,23 @@ def _words(cause: str, draft: Draft, destination: Destination) -> str:
             return f"function {what.replace('%20', ' ').replace('%25', '%')} changed"
         case ["kind", _, kind]:
             return f"an object of kind {kind} changed"
-        case ["object", _, kind, namespace, name]:
+        case ["object", api_version, kind, namespace, name]:
             gone = draft.record.trace.get(cause) == ABSENT
-            return f"{kind} {namespace}/{name} {'is gone' if gone else 'changed'}"
-        case ["policy", _, kind, namespace, place]:
+            return f"{_named(api_version, kind, namespace, name)} {'is gone' if gone else 'changed'}"
+        case ["policy", api_version, kind, namespace, place]:
             name, _, cluster = place.partition(" ")
             gone = draft.record.trace.get(cause) == ABSENT
-            return f"{kind} {namespace}/{name} {'is gone' if gone else f'changed for cluster {cluster}'}"
+            what = "is gone" if gone else f"changed for cluster {cluster}"
+            return f"{_named(api_version, kind, namespace, name)} {what}"
         case ["type", _, kind, namespace]:
             gone = draft.record.trace.get(cause) == ABSENT
             return f"{'no' if gone else 'the first'} {kind} is in namespace {namespace}"
         case _:
             return f"{cause} changed"
+
+
+def _named(api_version: str, kind: str, namespace: str, name: str) -> str:
+    return object_words(ObjectKey("", kind, home(api_version, kind, namespace), name))
 
 
 def _placed(namespace: str) -> str:

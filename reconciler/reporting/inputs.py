@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from reconciler.krm.digest import digest
+from reconciler.krm.schema import scope
 from reconciler.reporting.secrets import mask_trace
+from reconciler.rules.overrides.model import CLUSTER_KIND, GROUP
 from reconciler.snapshot.trace import Trace
 
 
@@ -24,6 +26,18 @@ class Asked:
     namespace: str
     name: str
     answer: str
+
+    @property
+    def home(self) -> str:
+        """The namespace that it lives in; "" for kinds that live in none, which are asked for as if in the default."""
+        return home(self.api_version, self.kind, self.namespace)
+
+
+def home(api_version: str, kind: str, namespace: str) -> str:
+    """Return the namespace of an object as people know it; "" for kinds that live in none."""
+    group = api_version.rpartition("/")[0]
+    lives_in_none = scope(group, kind) == "cluster" or (group, kind) == (GROUP, CLUSTER_KIND)
+    return "" if lives_in_none else namespace
 
 
 def objects_asked(trace: Trace) -> Iterator[Asked]:

@@ -78,7 +78,7 @@ def _objects(rendered: Rendered, trace: Trace) -> list[dict[str, Any]]:
         if one.answer != ABSENT:
             file = rendered.inputs.get((one.kind, one.namespace, one.name))
             hashed = MASK if one.kind == "Secret" else one.answer
-            said = {"kind": one.kind, "namespace": one.namespace, "name": one.name, "file": file, "hash": hashed}
+            said = {"kind": one.kind, "namespace": one.home, "name": one.name, "file": file, "hash": hashed}
             found.append(told(said))
     return found
 

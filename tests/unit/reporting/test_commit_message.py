@@ -168,6 +168,28 @@ def test_the_subject_says_which_package_and_why_in_72_characters(made: Draft, ex
             "edit", (POLICY,), {POLICY: "absent"}, "OverridePolicy shop/web is gone", id="a-policy-that-is-gone"
         ),
         pytest.param(
+            "edit",
+            ("policy core.kubeadmiral.io/v1alpha1 ClusterOverridePolicy default edge eu-1",),
+            {},
+            "ClusterOverridePolicy edge changed for cluster eu-1",
+            id="a-policy-that-lives-in-no-namespace",
+        ),
+        pytest.param("edit", ("object v1 Namespace default shop",), {}, "Namespace shop changed", id="nor-does-this"),
+        pytest.param(
+            "edit",
+            ("rollout ClusterOverridePolicy/_cluster/edge#mirror eu-1",),
+            {},
+            "rule mirror of ClusterOverridePolicy edge has reached eu-1",
+            id="a-rule-that-arrives",
+        ),
+        pytest.param(
+            "edit",
+            ("rollout OverridePolicy/shop/web#0 eu-1",),
+            {},
+            "rule 0 of OverridePolicy shop/web has reached eu-1",
+            id="a-rule-without-a-name",
+        ),
+        pytest.param(
             "edit", ("object v1 A default b c",), {}, "A default/b c changed", id="a-name-with-blanks-is-one-name"
         ),
         pytest.param("edit", (REGION,), {}, "Region default/eu-west changed", id="an-object-not-asked-for-any-more"),
