@@ -95,7 +95,9 @@ def _base_of(files: FileTree, upstream: Upstream, came: FileTree, sources: Sourc
 
 def _had(record: PackageRecord, seen: Seen) -> Had:
     policies = (policy_of(name) for name in record.policies)
-    return Had(tuple(one for one in policies if one), record.arrived(seen.published))
+    # what is owned and was never rendered was found again by its status file
+    is_known = record.wanted is not None or not record.owned
+    return Had(tuple(one for one in policies if one), record.arrived(seen.published), is_known)
 
 
 def _earlier(record: PackageRecord, sources: Sources) -> Earlier | None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from reconciler.krm.conditions import Condition
 from reconciler.krm.digest import digest
-from reconciler.krm.findings import errors, hardened
+from reconciler.krm.findings import Finding, Where, errors, hardened
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.overrides.apply import Options
+from reconciler.rules.overrides.codes import RULE_TEXT_UNKNOWN
 from reconciler.rules.overrides.in_force import kept_text
 from reconciler.rules.overrides.model import API_VERSION, Rule
 from reconciler.rules.overrides.package import OverriddenPackage, Overriding
@@ -30,10 +31,14 @@ CLUSTER, POLICY, SELECTORS, ROLLOUT = "cluster", "policy", "selectors", "rollout
 
 @dataclass(frozen=True)
 class Had:
-    """What a package was last made with: the policies of its resources, and the texts of their rules."""
+    """What a package was last made with: the policies of its resources, and the texts of their rules.
+
+    `is_known`: False after a lost state, when nobody knows by which texts it was made.
+    """
 
     policies: tuple[ObjectKey, ...] = ()
     rules: Mapping[RuleId, str] = field(default_factory=dict)
+    is_known: bool = True
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ class LastMile:
         """Return a package as a cluster is to have it, after asking for all that this depends on.
 
         Where a rule has not arrived yet, the package goes by what it `had` of it; and a policy that it had is not taken
-        for gone while files of the config cannot be read.
+        for gone while files of the config cannot be read. It is withheld where nobody knows what it had.
         """
         if kinds := self._overriding.kinds(files):
             view.ask(SELECTORS, ",".join(kinds))
@@ -75,7 +80,8 @@ class LastMile:
         texts = {rule: kept_text(self.policies.sound[rule.policy], rule, had.rules) for rule in closed}
         result = self._overriding.override(files, self._known(name), texts, had.policies)
         self._note(result, name, view)
-        return self._hardened(result, files)
+        result = self._hardened(result, files)
+        return result if had.is_known else _without_unknown(result, files, closed)
 
     def _hardened(self, result: OverriddenPackage, files: FileTree) -> OverriddenPackage:
         if all(one.code not in self.strict for one in result.findings):
@@ -121,6 +127,20 @@ class LastMile:
         if rule is None or rule not in self.rollouts:
             return ABSENT
         return CLOSED if cluster in self.closed.get(rule, ()) else self.rollouts[rule].digest
+
+
+def _without_unknown(result: OverriddenPackage, files: FileTree, closed: Iterable[RuleId]) -> OverriddenPackage:
+    """Return the package, withheld if rules that have not arrived are for it: it may have had earlier texts of them."""
+    findings = tuple(_unknown(rule) for rule in closed if rule in result.rules)
+    return replace(result, files=files, findings=(*result.findings, *findings)) if findings else result
+
+
+def _unknown(rule: RuleId) -> Finding:
+    message = (
+        f"which text of the rule {rule} is in force here is not known any more, since state was lost; what stands there"
+        " stays until the rollout has come to this cluster, or the rule has none"
+    )
+    return RULE_TEXT_UNKNOWN.finding(message, Where())
 
 
 def overridden_condition(result: OverriddenPackage) -> tuple[Condition, ...]:

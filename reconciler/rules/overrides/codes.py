@@ -177,6 +177,12 @@ CODES = (
         Scope.OBJECT,
         "A rule of an override policy applies to none of the clusters that there are.",
     ),
+    RULE_TEXT_UNKNOWN := Code(
+        "RuleTextUnknown",
+        Severity.ERROR,
+        Scope.PACKAGE,
+        "After a lost state nobody knows which text of a rule a package has; it stays until the rollout comes to it.",
+    ),
     RULE_TEXT_UNREADABLE := Code(
         "RuleTextUnreadable",
         Severity.WARNING,

@@ -166,3 +166,18 @@ def test_a_warning_that_is_taken_for_an_error_withholds_the_package() -> None:
 
     assert [(finding.code, finding.severity) for finding in result.findings] == [("ReplaceCreatedMember", "error")]
     assert result.files == files
+
+
+@pytest.mark.parametrize(
+    ("text", "closed", "codes"),
+    [
+        pytest.param(WEB, NAMED, ["RuleTextUnknown"], id="a-rule-that-has-not-arrived"),
+        pytest.param(WEB, "", [], id="where-it-has-arrived-todays-text-counts"),
+        pytest.param(SERVICE, NAMED, [], id="no-resource-has-the-policy"),
+    ],
+)
+def test_where_nobody_knows_what_a_package_had_it_is_withheld(text: str, closed: str, codes: list[str]) -> None:
+    result, _ = overridden(catalog(policy(STAGED)), text, had=Had(is_known=False), closed=closed)
+
+    assert [one.code for one in result.findings if one.code == "RuleTextUnknown"] == codes
+    assert (result.files["all.yaml"].data == text.encode()) == (text == SERVICE or bool(closed))
