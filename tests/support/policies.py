@@ -187,3 +187,36 @@ def homeless_world(folder: Path, **settings: object) -> World:
         }
     )
     return world
+
+
+RINGS = {"amsterdam": "canary", "berlin": "early", "lisbon": "late"}
+HOUR = 3_600
+
+
+def rolled_out(count: object, soak: str = "1h") -> dict[str, object]:
+    """Return a rule that sets how many there are: on the canary ring first, then on the early one, then elsewhere."""
+    waves = [{"clusterSelector": {"ring": "canary"}}, {"clusterSelector": {"ring": "early"}}]
+    return replicas(count, name="count", rollout={"waves": waves, **({"soak": soak} if soak else {})})
+
+
+def ring_of(cluster: str, ring: str) -> str:
+    """Return the Repository of a cluster, labelled with its ring."""
+    return repository(cluster).replace("labels: {", f"labels: {{ring: {ring}, ")
+
+
+def rollout_world(folder: Path, **settings: object) -> World:
+    """Return a cluster for each of three rings with `web` published there, which names a policy without rules."""
+    world = World.new(folder, **settings)
+    world.now = 1_200_000_000
+    world.release("web", "v1", labelled_package("web", "site"))
+    world.write(
+        {
+            "catalog.yaml": catalog(),
+            **{f"clusters/{one}.yaml": ring_of(one, ring) for one, ring in RINGS.items()},
+            **{f"web/{one}.yaml": variant(f"web-{one}", one, "web") for one in RINGS},
+            "policies/site.yaml": policy("site", []),
+        }
+    )
+    world.sync()
+    publish(world, *RINGS)
+    return world

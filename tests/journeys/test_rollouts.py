@@ -1,0 +1,417 @@
+"""Rules that are rolled out in waves, through whole passes: real dates in Git, a clock that is moved by hand."""
+
+from pathlib import Path
+from unittest.mock import patch as patched
+
+import pytest
+
+from tests.support.beginnings import begin
+from tests.support.git_env import HERMETIC, assert_sound, git
+from tests.support.policies import (
+    HOUR,
+    RINGS,
+    labelled_package,
+    policy,
+    publish,
+    ring_of,
+    rolled_out,
+    rollout_world,
+)
+from tests.support.world import World, package, variant
+
+SITE = "policies/site.yaml"
+FILE = "web/deployment.yaml"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Amsterdam, Berlin and Lisbon, in the canary, early and late ring, have web published, with two replicas."""
+    return begin(tmp_path, rollout_world)
+
+
+def write_rule(world: World, count: int, soak: str = "1h") -> None:
+    world.write({SITE: policy("site", [rolled_out(count, soak)])})
+
+
+def merge(world: World, cluster: str) -> None:
+    """Merge the draft of a cluster now, by the clock of the world."""
+    with patched.dict(HERMETIC, {"GIT_COMMITTER_DATE": f"@{world.now} +0000"}):
+        world.merge(cluster, "squash")
+
+
+def count(world: World, branch: str) -> int:
+    return int(world.text(branch, FILE).partition("replicas: ")[2].split()[0])
+
+
+def published(world: World) -> list[int]:
+    """Return how many replicas each cluster has, in the order of the waves."""
+    return [count(world, f"clusters/{one}") for one in RINGS]
+
+
+def drafted(world: World) -> dict[str, int]:
+    """Return how many replicas each open draft has."""
+    return {one: count(world, f"drafts/{one}") for one in RINGS if world.head(f"drafts/{one}")}
+
+
+def roll_out(world: World, *clusters: str) -> None:
+    """Merge what is drafted on clusters, one after the other, each when it stands and has soaked."""
+    for one in clusters:
+        assert world.head(f"drafts/{one}"), one
+        merge(world, one)
+        world.settle()
+        world.now += HOUR
+        world.settle()
+
+
+# wave by wave
+
+
+def test_a_wave_is_drafted_when_the_one_before_is_merged_and_has_soaked(world: World) -> None:
+    write_rule(world, 5)
+
+    first = world.sync()
+
+    assert (first.moved, drafted(world)) == ({"drafts/amsterdam"}, {"amsterdam": 5})
+    # what is rendered only now may have arrived already, which the next pass sees
+    assert first.report.due == world.now
+    again = world.sync()
+    assert (again.is_silent, again.report.due) == (True, None)
+    merge(world, "amsterdam")
+    merged, until = world.sync(), world.now + HOUR
+    assert (merged.report.due, drafted(world)) == (until, {})
+    world.now = until - 1
+    early = world.sync()
+    assert (early.is_silent, early.report.due) == (True, until)
+    world.now = until
+    second = world.sync()
+    assert (second.moved, drafted(world)) == ({"drafts/berlin"}, {"berlin": 5})
+    assert world.sync().is_silent
+    roll_out(world, "berlin", "lisbon")
+    assert published(world) == [5, 5, 5]
+    last = world.sync()
+    assert (last.is_silent, last.report.due) == (True, None)
+    assert_sound(world.fleet)
+
+
+def test_without_a_soak_time_the_pass_that_sees_the_merge_opens_the_next_wave(world: World) -> None:
+    write_rule(world, 5, soak="")
+    world.sync()
+    merge(world, "amsterdam")
+
+    after = world.sync()
+
+    assert drafted(world) == {"berlin": 5}
+    assert after.outcomes["amsterdam/web"] == "published"
+    assert world.sync().is_silent
+
+
+def test_no_daemon_has_to_have_been_running_while_a_wave_soaks(world: World) -> None:
+    write_rule(world, 5)
+    world.sync()
+    merge(world, "amsterdam")
+    world.now += HOUR
+
+    after = world.sync()
+
+    assert drafted(world) == {"berlin": 5}
+    assert after.outcomes["amsterdam/web"] == "published"
+    assert world.sync().is_silent
+
+
+def test_a_service_wakes_exactly_when_the_next_wave_opens(world: World) -> None:
+    write_rule(world, 5)
+    world.sync()
+    merge(world, "amsterdam")
+    passes = world.service()
+    passes.run()
+    passes.run()
+    world.now += HOUR - 1
+    passes.run()
+    was_skipped, wait = passes.told.skipped, passes.due_in
+    world.now += 1
+
+    passes.run()
+
+    assert (was_skipped, wait) == (True, 1)
+    assert drafted(world) == {"berlin": 5}
+
+
+def test_a_declined_draft_of_the_first_wave_holds_the_rollout(world: World) -> None:
+    write_rule(world, 5)
+    world.sync()
+    world.delete("drafts/amsterdam")
+
+    after = world.sync()
+    world.now += 100 * HOUR
+
+    assert after.outcomes["amsterdam/web"] == "declined"
+    assert (world.sync().is_silent, drafted(world)) == (True, {})
+
+
+def test_an_edit_after_the_merge_does_not_hold_the_rollout(world: World) -> None:
+    write_rule(world, 5)
+    world.sync()
+    merge(world, "amsterdam")
+    world.settle()
+    world.edit("clusters/amsterdam", FILE, "web:1.0", "web:1.0-ours")
+    world.now += HOUR
+
+    world.settle()
+
+    assert drafted(world) == {"berlin": 5}
+
+
+# another text in the middle
+
+
+def test_a_new_text_begins_with_the_first_wave_and_the_others_keep_what_they_had(world: World) -> None:
+    write_rule(world, 5)
+    world.sync()
+    roll_out(world, "amsterdam", "berlin", "lisbon")
+    write_rule(world, 6)
+
+    after = world.sync()
+
+    assert (after.moved, drafted(world)) == ({"drafts/amsterdam"}, {"amsterdam": 6})
+    assert world.sync().is_silent
+    roll_out(world, "amsterdam", "berlin")
+    assert published(world) == [6, 6, 5]
+    assert drafted(world) == {"lisbon": 6}
+
+
+def test_what_was_taken_back_before_it_was_published_never_comes(world: World) -> None:
+    write_rule(world, 5)
+    world.sync()
+    roll_out(world, "amsterdam", "berlin", "lisbon")
+    write_rule(world, 6)
+    world.sync()
+    roll_out(world, "amsterdam")
+    before = drafted(world)
+    write_rule(world, 5)
+
+    world.settle()
+
+    assert before == {"berlin": 6}
+    assert drafted(world) == {"amsterdam": 5}
+    roll_out(world, "amsterdam")
+    assert (published(world), drafted(world)) == ([5, 5, 5], {})
+    assert world.sync().is_silent
+
+
+def test_upstream_goes_on_where_a_wave_is_closed_with_the_text_from_before(world: World) -> None:
+    write_rule(world, 5)
+    world.sync()
+    roll_out(world, "amsterdam", "berlin", "lisbon")
+    write_rule(world, 6)
+    world.release("web", "v2", labelled_package("web", "site", image="2.0"))
+    world.write({f"web/{one}.yaml": variant(f"web-{one}", one, "web", "v2") for one in RINGS})
+
+    world.sync()
+
+    assert drafted(world) == {"amsterdam": 6, "berlin": 5, "lisbon": 5}
+    assert ["web:2.0" in world.text(f"drafts/{one}", FILE) for one in RINGS] == [True, True, True]
+    assert world.sync().is_silent
+    publish(world, "berlin", "lisbon")
+    assert (published(world), drafted(world)) == ([5, 5, 5], {"amsterdam": 6})
+    merge(world, "amsterdam")
+    world.settle()
+    world.now += HOUR
+    world.settle()
+    assert drafted(world) == {"berlin": 6}
+
+
+def test_a_rule_that_loses_its_rollout_is_in_force_everywhere(world: World) -> None:
+    write_rule(world, 5)
+    world.sync()
+    world.write({SITE: policy("site", [{name: value for name, value in rolled_out(5).items() if name != "rollout"}])})
+
+    world.sync()
+
+    assert drafted(world) == {"amsterdam": 5, "berlin": 5, "lisbon": 5}
+    assert world.sync().is_silent
+
+
+def test_a_rollout_that_a_rule_gets_changes_nothing(world: World) -> None:
+    plain = {name: value for name, value in rolled_out(5).items() if name != "rollout"}
+    world.write({SITE: policy("site", [plain])})
+    world.sync()
+    publish(world, *RINGS)
+    write_rule(world, 5)
+
+    after = world.sync()
+
+    assert (after.moved, published(world)) == (set(), [5, 5, 5])
+    assert world.settle().is_silent
+
+
+def test_a_rule_that_goes_is_gone_everywhere_at_once(world: World) -> None:
+    write_rule(world, 5)
+    world.sync()
+    roll_out(world, "amsterdam", "berlin", "lisbon")
+    world.write({SITE: policy("site", [])})
+
+    world.sync()
+
+    assert drafted(world) == {"amsterdam": 2, "berlin": 2, "lisbon": 2}
+    assert world.sync().is_silent
+
+
+# clusters and packages that come
+
+
+def add_paris(world: World, ring: str) -> None:
+    world.write({"clusters/paris.yaml": ring_of("paris", ring)})
+    world.write({"web/paris.yaml": variant("web-paris", "paris", "web")})
+
+
+def test_a_cluster_that_comes_in_a_closed_wave_does_without_the_rule(world: World) -> None:
+    write_rule(world, 5)
+    world.sync()
+    world.write(
+        {"clusters/paris.yaml": ring_of("paris", "late"), "web/paris.yaml": variant("web-paris", "paris", "web")}
+    )
+
+    world.sync()
+
+    assert count(world, "drafts/paris") == 2
+    assert world.sync().is_silent
+
+
+def test_a_cluster_that_comes_in_the_first_wave_has_to_be_done_before_the_next_opens(world: World) -> None:
+    write_rule(world, 5)
+    world.sync()
+    merge(world, "amsterdam")
+    world.write(
+        {"clusters/paris.yaml": ring_of("paris", "canary"), "web/paris.yaml": variant("web-paris", "paris", "web")}
+    )
+    world.settle()
+    world.now += HOUR
+    held = (world.settle().is_silent, count(world, "drafts/paris"), drafted(world))
+    merge(world, "paris")
+    world.settle()
+    world.now += HOUR
+
+    world.settle()
+
+    assert held == (True, 5, {})
+    assert drafted(world) == {"berlin": 5}
+
+
+def test_a_second_package_that_names_the_policy_is_waited_for(world: World) -> None:
+    world.release("metrics", "v1", labelled_package("metrics", "site"))
+    world.write({"metrics.yaml": variant("metrics-amsterdam", "amsterdam", "metrics")})
+    write_rule(world, 5)
+    world.sync()
+    world.pick("amsterdam", "web")
+    world.settle()
+    world.now += HOUR
+    waiting = (world.settle().is_silent, drafted(world))
+    merge(world, "amsterdam")
+    world.settle()
+    world.now += HOUR
+
+    world.settle()
+
+    assert waiting == (True, {"amsterdam": 5})
+    assert drafted(world) == {"berlin": 5}
+
+
+def test_packages_that_do_not_name_the_policy_are_not_waited_for(world: World) -> None:
+    world.release("metrics", "v1", package("metrics"))
+    world.write({"metrics.yaml": variant("metrics-amsterdam", "amsterdam", "metrics")})
+    write_rule(world, 5)
+    world.sync()
+    world.pick("amsterdam", "web")
+    world.settle()
+    world.now += HOUR
+
+    world.settle()
+
+    assert drafted(world)["berlin"] == 5
+
+
+def test_a_cluster_that_cannot_be_reached_keeps_the_next_wave_closed(world: World) -> None:
+    write_rule(world, 5)
+    world.sync()
+    merge(world, "amsterdam")
+    world.settle()
+    reached = ring_of("amsterdam", "canary")
+    world.write({"clusters/amsterdam.yaml": reached.replace("./fleet.git", "./nowhere.git")})
+    world.now += HOUR
+    world.sync()
+    unreached = drafted(world)
+    world.write({"clusters/amsterdam.yaml": reached})
+
+    world.settle()
+
+    assert unreached == {}
+    assert drafted(world) == {"berlin": 5}
+
+
+# what is lost, and who else is at work
+
+
+def test_with_its_state_lost_in_the_middle_a_rollout_goes_on(world: World) -> None:
+    write_rule(world, 5)
+    world.sync()
+    merge(world, "amsterdam")
+    world.settle()
+    for one in RINGS:
+        git(world.fleet, "update-ref", "-d", f"refs/reconciler/state/{one}")
+    world.settle()
+    lost = drafted(world)
+    world.now += HOUR
+
+    world.settle()
+
+    assert lost == {}
+    assert (published(world), drafted(world)) == ([5, 2, 2], {"berlin": 5})
+
+
+@pytest.mark.parametrize("lost", [("amsterdam",), ("berlin", "lisbon"), tuple(RINGS)], ids=", ".join)
+def test_with_its_state_lost_a_rule_that_has_arrived_stays(world: World, lost: tuple[str, ...]) -> None:
+    write_rule(world, 5)
+    world.sync()
+    roll_out(world, "amsterdam", "berlin", "lisbon")
+    for one in lost:
+        git(world.fleet, "update-ref", "-d", f"refs/reconciler/state/{one}")
+
+    world.sync()
+
+    assert drafted(world) == {}
+    world.settle()
+    assert (published(world), drafted(world)) == ([5, 5, 5], {})
+
+
+@pytest.mark.parametrize("lost", [("amsterdam",), ("berlin",), tuple(RINGS)], ids=", ".join)
+def test_with_its_state_lost_a_closed_wave_stays_as_it_is(world: World, lost: tuple[str, ...]) -> None:
+    write_rule(world, 5)
+    world.sync()
+    roll_out(world, "amsterdam", "berlin", "lisbon")
+    write_rule(world, 6)
+    world.settle()
+    for one in lost:
+        git(world.fleet, "update-ref", "-d", f"refs/reconciler/state/{one}")
+
+    after = world.sync()
+
+    assert drafted(world) == {"amsterdam": 6}
+    withheld = {place for place, outcome in after.outcomes.items() if outcome == "RuleTextUnknown"}
+    assert withheld == {f"{one}/web" for one in lost if one != "amsterdam"}
+    world.settle()
+    assert drafted(world) == {"amsterdam": 6}
+    roll_out(world, "amsterdam", "berlin")
+    assert (published(world), drafted(world)) == ([6, 6, 5], {"lisbon": 6})
+
+
+def test_a_second_daemon_comes_to_the_same_refs(world: World) -> None:
+    write_rule(world, 5)
+    world.sync()
+    merge(world, "amsterdam")
+    world.now += HOUR
+
+    world.sync_while(world.sync)
+
+    assert drafted(world) == {"berlin": 5}
+    assert git(world.fleet, "rev-list", "--count", "clusters/berlin..drafts/berlin") == "1"
+    assert world.settle().is_silent
