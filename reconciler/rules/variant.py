@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding, Where
@@ -167,6 +167,18 @@ class Mutation(Protocol):
         ...
 
 
+class Provenance(Protocol):
+    """Which rules of the config gave a generated package its values (design 10.28); asked for where it is written."""
+
+    def layers(self) -> list[dict[str, Any]]:
+        """Return `layers` of the status file: for each value the steps that led to it, as may be shown."""
+        ...
+
+    def applied(self) -> list[dict[str, str]]:
+        """Return `appliedOverrides` of the status file: the objects that changed it, in the order of application."""
+        ...
+
+
 AdoptionPolicy = Literal["adoptNone", "adoptExisting"]
 DeletionPolicy = Literal["delete", "orphan"]
 UpdateStrategy = Literal["resource-merge", "copy-merge", "fast-forward", "force-delete-replace"]
@@ -180,7 +192,8 @@ class Variant:
     `deployment`: the place is a cluster's, so that the package gets a context (porch 8.1) and what is particular to
     that cluster (design 10.16). `spreads`: its owner has one such package on every cluster that it is for.
     `settling`: the upstream is one that a reference has moved to, and not to be acted on yet.
-    `strategy` and `conflict_policy` are the owner's own, None where it names none.
+    `strategy` and `conflict_policy` are the owner's own, None where it names none. `provenance` is there where a
+    room has made its values of several objects.
 
     `facts` are what the output depends on besides what the mutation looks up: each name says what it is, so
     that a change of it can be named as the cause of a draft.
@@ -201,6 +214,7 @@ class Variant:
     strategy: UpdateStrategy | None = None
     conflict_policy: ConflictPolicy | None = None
     spreads: bool = False
+    provenance: Provenance | None = None
 
     @property
     def upstream(self) -> Upstream | None:
