@@ -5,6 +5,7 @@ from __future__ import annotations
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.destination import Destination
 from reconciler.planning.downgrade import DOWNGRADE
+from reconciler.planning.last_mile import CLOSED
 from reconciler.planning.outcome import Draft
 from reconciler.reporting.inputs import home
 from reconciler.reporting.kptfile_changes import kptfile_lock, short_ref
@@ -79,7 +80,7 @@ def _words(cause: str, draft: Draft, destination: Destination) -> str:
         case ["rollout", text, _]:
             rule = rule_id_of(text)
             named = f"{rule.rule} of {object_words(rule.policy)}" if rule else text
-            return f"rule {named} has reached {destination.name}"
+            return f"rule {named} {_rolled_out(draft.record.trace.get(cause, ''), destination.name)}"
         case ["repository"]:
             return f"{destination.title} changed"
         case ["engine"]:
@@ -103,6 +104,12 @@ def _words(cause: str, draft: Draft, destination: Destination) -> str:
             return f"{'no' if gone else 'the first'} {kind} is in namespace {namespace}"
         case _:
             return f"{cause} changed"
+
+
+def _rolled_out(answer: str, cluster: str) -> str:
+    if answer == CLOSED:
+        return f"has another text, which has not come to {cluster} yet"
+    return "is not rolled out in waves any more" if answer == ABSENT else f"has reached {cluster}"
 
 
 def _named(api_version: str, kind: str, namespace: str, name: str) -> str:

@@ -39,6 +39,7 @@ OLD = {"Kptfile": kptfile("v3", OLD_COMMIT), "a.yaml": deployment(3), "b.yaml": 
 NEW = {"Kptfile": kptfile("v4", COMMIT), "a.yaml": deployment(5), "b.yaml": endpoints("b"), "README.md": "x"}
 REGION = "object x.io/v1 Region default eu-west"
 POLICY = "policy core.kubeadmiral.io/v1alpha1 OverridePolicy shop web eu-1"
+ROLLOUT = "rollout ClusterOverridePolicy/_cluster/edge#mirror eu-1"
 
 
 def message(made: Draft) -> str:
@@ -177,7 +178,7 @@ def test_the_subject_says_which_package_and_why_in_72_characters(made: Draft, ex
         pytest.param("edit", ("object v1 Namespace default shop",), {}, "Namespace shop changed", id="nor-does-this"),
         pytest.param(
             "edit",
-            ("rollout ClusterOverridePolicy/_cluster/edge#mirror eu-1",),
+            (ROLLOUT,),
             {},
             "rule mirror of ClusterOverridePolicy edge has reached eu-1",
             id="a-rule-that-arrives",
@@ -188,6 +189,20 @@ def test_the_subject_says_which_package_and_why_in_72_characters(made: Draft, ex
             {},
             "rule 0 of OverridePolicy shop/web has reached eu-1",
             id="a-rule-without-a-name",
+        ),
+        pytest.param(
+            "edit",
+            (ROLLOUT,),
+            {ROLLOUT: "closed"},
+            "rule mirror of ClusterOverridePolicy edge has another text, which has not come to eu-1 yet",
+            id="a-rule-that-begins-anew",
+        ),
+        pytest.param(
+            "edit",
+            (ROLLOUT,),
+            {ROLLOUT: "absent"},
+            "rule mirror of ClusterOverridePolicy edge is not rolled out in waves any more",
+            id="a-rule-that-lost-its-rollout",
         ),
         pytest.param(
             "edit", ("object v1 A default b c",), {}, "A default/b c changed", id="a-name-with-blanks-is-one-name"
