@@ -47,8 +47,7 @@ def place(text: str, offset: int) -> tuple[int, int]:
 def compose(text: str, budget: Budget, resolve: Callable[[str], Any] = resolve_plain) -> Node | None:
     """Return the root node of the one document in `text`, None when it holds nothing but comments.
 
-    `resolve` says what a plain scalar without a tag means. Raises YamlError; its line counts from the first line of
-    `text`.
+    `resolve` says what a plain scalar means. Raises YamlError; its line counts from the first line of `text`.
     """
     if match := _UNREADABLE.search(text):
         raise _error(text, match.start(), "YamlSyntax", f"the character U+{ord(match[0]):04X} must not stand in YAML")
@@ -133,7 +132,7 @@ class _Composer:
 
     def _tagged(self, node: ScalarNode, tag: str) -> Any:
         try:
-            return resolve_tagged(tag, node.value)
+            return resolve_tagged(tag, node.value, self.resolve)
         except ValueError as error:
             raise self._fail(node, "YamlTag", str(error)) from error
 

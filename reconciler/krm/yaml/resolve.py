@@ -13,6 +13,7 @@ import binascii
 import math
 import re
 import struct
+from collections.abc import Callable
 from typing import Any
 
 from reconciler.krm.yaml.nodes import TAG_PREFIX
@@ -57,22 +58,21 @@ def _number(text: str) -> Any:
     return text if math.isinf(number) else number
 
 
-def resolve_tagged(tag: str, text: str) -> Any:
-    """Return what `text` means under an explicit tag.
+def resolve_tagged(tag: str, text: str, resolve: Callable[[str], Any] = resolve_plain) -> Any:
+    """Return what `text` means under an explicit tag; `resolve` says what it means without one.
 
     Raises ValueError, with the reason, when text and tag contradict each other.
     """
     match tag.removeprefix(TAG_PREFIX) if tag.startswith(TAG_PREFIX) else "":
         case "int" | "float" | "bool" | "null" as kind:
-            return _as_kind(kind, text)
+            return _as_kind(kind, text, resolve(text))
         case "binary":
             return _decode_binary(text)
         case _:
             return text
 
 
-def _as_kind(kind: str, text: str) -> Any:
-    value = resolve_plain(text)
+def _as_kind(kind: str, text: str, value: Any) -> Any:
     match kind, value:
         case ("int", int()) | ("float", float()) if not isinstance(value, bool):
             return value

@@ -62,6 +62,7 @@ def test_nan() -> None:
         pytest.param("a: no\nb: 'no'\nc: [0o10, \"1\"]\n", {"a": "no", "b": "no", "c": [8, "1"]}, id="collections"),
         pytest.param("{yes: 1, 1: 2, 010: 3}", {"yes": 1, "1": 2, "10": 3}, id="keys-are-texts"),
         pytest.param("x: &a {k: off}\ny: *a", {"x": {"k": "off"}, "y": {"k": "off"}}, id="alias"),
+        pytest.param("[!!int '010', !!str 010, !x yes]", [10, "010", "yes"], id="tags"),
         pytest.param("|\n  1\n", "1\n", id="block-scalars-are-texts"),
     ],
 )
@@ -73,6 +74,7 @@ def test_documents(text: str, expected: Any) -> None:
     ("text", "code", "line"),
     [
         pytest.param("a: }", "YamlSyntax", 1, id="no-yaml"),
+        pytest.param("!!bool yes", "YamlTag", 1, id="tag-of-another-type"),
         pytest.param("a: 1\na: 2\n", "YamlDuplicateKey", 2, id="key-twice"),
         pytest.param("yes: 1\ntrue: 2\n", "YamlDuplicateKey", 2, id="keys-that-kubernetes-takes-for-one"),
         pytest.param("a: 1\n---\nb: 2\n", "YamlDocuments", 3, id="two-documents"),
