@@ -57,7 +57,7 @@ def regex_fault(pattern: str, value: Any) -> str:
     "" also for values that are no strings and for patterns that are none: they have faults of their own.
     """
     compiled = _compiled(pattern)
-    if not isinstance(value, str) or isinstance(compiled, str) or compiled.search(value):
+    if not isinstance(value, str) or isinstance(compiled, str) or compiled.search(_utf8(value)):
         return ""
     return f"must match {shown(pattern)}, and {shown(value)} does not"
 
@@ -92,8 +92,13 @@ def _compiled(pattern: str) -> Any:
     options.max_mem = _PATTERN_BYTES
     options.log_errors = False
     try:
-        return re2.compile(pattern, options)
+        return re2.compile(_utf8(pattern), options)
     except re2.error as error:
         reason = error.args[0] if error.args else ""
         detail = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
         return f"is no RE2 regular expression: {detail}"
+
+
+def _utf8(text: str) -> bytes:
+    # lone surrogates can come out of JSON escapes; RE2 takes them for characters
+    return text.encode("utf-8", "surrogatepass")
