@@ -98,17 +98,17 @@ def _package(folder: Path, place: Path) -> Package:
 def _measure(package: Package, rounds: int) -> list[float]:
     """Return the seconds of libyaml, and those of each column."""
     work: tuple[Callable[[], object], ...] = (
-        lambda: [_events(data) for data in package.merged],
+        lambda: [events(data) for data in package.merged],
         lambda: [parse(data) for data in package.merged],
-        lambda: (_forget(), _merge(package)),
+        lambda: (forget(), _merge(package)),
         lambda: _merge(package),
         lambda: update(package.origin, package.updated, package.origin, "resource-merge", OPTIONS),
-        lambda: (_forget(), render(package.updated)),
+        lambda: (forget(), render(package.updated)),
     )
-    return _medians(work, rounds)
+    return medians(work, rounds)
 
 
-def _medians(work: Sequence[Callable[[], object]], rounds: int) -> list[float]:
+def medians(work: Sequence[Callable[[], object]], rounds: int) -> list[float]:
     """Return the median seconds of each, taken by turns: whatever slows the machine slows all of them."""
     times: list[list[float]] = [[] for _ in work]
     for _ in range(rounds):
@@ -123,13 +123,15 @@ def _merge(package: Package) -> object:
     return update(package.origin, package.updated, package.local, "resource-merge", OPTIONS)
 
 
-def _events(data: bytes) -> None:
+def events(data: bytes) -> None:
+    """Let libyaml read a file, and make nothing of it."""
     parser = CParser(data)
     while not isinstance(parser.get_event(), yaml.StreamEndEvent):
         pass
 
 
-def _forget() -> None:
+def forget() -> None:
+    """Forget every file and every edit that was remembered."""
     for cache in vars(parsing).values():
         if hasattr(cache, "cache_clear"):
             cache.cache_clear()
@@ -137,7 +139,7 @@ def _forget() -> None:
 
 def _reads(package: Package) -> int:
     """Return how many documents are read for a variant that nobody edited."""
-    _forget()
+    forget()
     with _counting() as read:
         update(package.origin, package.updated, package.origin, "resource-merge", OPTIONS)
     return len(read)
@@ -161,7 +163,7 @@ def _line(name: str, files: int, size: int, row: list[float], reads: int) -> str
 def _documents(packages: list[Package], rounds: int) -> str:
     found = [_document(three, rounds) for package in packages for three in package.documents]
     merges = [merge for _, merge in found]
-    ratio = statistics.median(merge / events for events, merge in found)
+    ratio = statistics.median(merge / unit for unit, merge in found)
     return (
         f"\n{len(found)} documents that both sides changed: {statistics.median(merges) * 1000:.2f} ms to merge one that"
         f" is read, at the median, {max(merges) * 1000:.2f} ms the longest; {ratio:.1f} times the C parse of its sides"
@@ -172,14 +174,14 @@ def _document(sides: tuple[Document, Document, Document], rounds: int) -> list[f
     """Return the seconds of libyaml for the three sides of a document, and those of their merge."""
     shape = builtin_shapes().of(str(sides[2].data["apiVersion"]), str(sides[2].data["kind"]))
     texts = [one.text.encode() for one in sides]
-    return _medians((lambda: [_events(text) for text in texts], lambda: merge3(*sides, shape)), rounds)
+    return medians((lambda: [events(text) for text in texts], lambda: merge3(*sides, shape)), rounds)
 
 
 def _profile(packages: list[Package]) -> None:
     profiler = cProfile.Profile()
     with profiler:
         for package in packages:
-            _forget()
+            forget()
             _merge(package)
     pstats.Stats(profiler).sort_stats("tottime").print_stats(25)
 
