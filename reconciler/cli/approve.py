@@ -23,6 +23,7 @@ def command(
     output: str,
     config: str | None,
     settings_file: str | None,
+    fleet: str | None,
     cache: str | None,
     removals: bool,
     at_once: bool,
@@ -30,5 +31,5 @@ def command(
 ) -> int:
     """Publish drafts on their cluster branches: a merge of all of a draft, or a commit with the named packages."""
     bulk = Bulk(places, everything, selector, output, removals)
-    setup = Setup(config, settings_file, cache)
+    setup = Setup(config, settings_file, fleet, cache)
     return run_act(setup, bulk, Act("approve", person_at(setup, author), message, at_once))

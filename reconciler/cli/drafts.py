@@ -8,7 +8,7 @@ import click
 
 from reconciler.cli.exits import ERROR_FINDING, FINE
 from reconciler.cli.reviewing import Setup, reviewing, selector_option
-from reconciler.cli.shared import cache_option, config_argument, settings_option
+from reconciler.cli.shared import cache_option, config_argument, fleet_option, settings_option
 from reconciler.daemon.review import Asked, Place
 from reconciler.reporting.open_drafts import drafts_data, drafts_text
 
@@ -16,6 +16,7 @@ from reconciler.reporting.open_drafts import drafts_data, drafts_text
 @click.command("drafts")
 @config_argument
 @settings_option
+@fleet_option
 @cache_option
 @click.option(
     "--cluster", "clusters", metavar="NAME", multiple=True, help="Only this cluster; more than once for more."
@@ -25,6 +26,7 @@ from reconciler.reporting.open_drafts import drafts_data, drafts_text
 def command(
     config: str | None,
     settings_file: str | None,
+    fleet: str | None,
     cache: str | None,
     clusters: tuple[str, ...],
     selector: str | None,
@@ -34,7 +36,7 @@ def command(
     if clusters and selector:
         raise click.UsageError("name the clusters in one way: --cluster or --selector")
     asked = Asked(tuple(Place(cluster) for cluster in clusters), selector or "")
-    with reviewing(Setup(config, settings_file, cache)) as review:
+    with reviewing(Setup(config, settings_file, fleet, cache)) as review:
         benches = review.open(asked)
         sheets = [review.sheet(draft) for bench in benches for draft in bench.drafts]
         now = review.now()

@@ -19,9 +19,10 @@ def command(
     output: str,
     config: str | None,
     settings_file: str | None,
+    fleet: str | None,
     cache: str | None,
     removals: bool,
 ) -> int:
     """Propose drafts as they stand. Refused while a gate of a deployment repository is unmet."""
     bulk = Bulk(places, everything, selector, output, removals)
-    return run_act(Setup(config, settings_file, cache), bulk, Act("propose"))
+    return run_act(Setup(config, settings_file, fleet, cache), bulk, Act("propose"))

@@ -22,11 +22,12 @@ def command(
     output: str,
     config: str | None,
     settings_file: str | None,
+    fleet: str | None,
     cache: str | None,
     reason: str,
     drop: bool,
 ) -> int:
     """Make proposed drafts drafts again, which the next pass may write to."""
     bulk = Bulk(places, everything, selector, output)
-    setup = Setup(config, settings_file, cache)
+    setup = Setup(config, settings_file, fleet, cache)
     return run_act(setup, bulk, Act("drop" if drop else "reject", person_at(setup, author), reason))

@@ -16,6 +16,7 @@ from reconciler.cli.exits import ERROR_FINDING, FINE, CannotRunError
 from reconciler.cli.shared import (
     cache_option,
     config_of,
+    fleet_option,
     progress,
     read_settings,
     set_up_logs,
@@ -80,7 +81,7 @@ class PersonType(click.ParamType[tuple[str, str]]):
 
 
 selector_option = click.option(
-    "-l", "--selector", type=SelectorType(), help="Clusters whose Repository has these labels, as region=north,!test."
+    "-l", "--selector", type=SelectorType(), help="Clusters that have these labels, as region=north,!test."
 )
 places_argument = click.argument("places", metavar="[CLUSTER[/PACKAGE]]...", nargs=-1, type=PlaceType())
 removals_option = click.option(
@@ -100,11 +101,12 @@ class Setup:
 
     config: str | None
     settings_file: str | None
+    fleet: str | None
     cache: str | None
 
     def read(self) -> Settings:
         """Return the settings, with logs set up. Raises SettingsError."""
-        settings = read_settings(self.settings_file, config=self.config, cache=self.cache)
+        settings = read_settings(self.settings_file, config=self.config, fleet=self.fleet, cache=self.cache)
         set_up_logs(settings, service=False)
         return settings
 
@@ -112,7 +114,7 @@ class Setup:
 def setup_options(command: Command) -> Command:
     """Give a command the options that say where it works; as positions are taken by places, CONFIG is an option."""
     config = click.option("--config", metavar="CONFIG", help="The config, in place of config.url.")
-    for option in (cache_option, settings_option, config):
+    for option in (cache_option, fleet_option, settings_option, config):
         command = option(command)
     return command
 

@@ -22,12 +22,13 @@ def command(
     place: Place,
     config: str | None,
     settings_file: str | None,
+    fleet: str | None,
     cache: str | None,
     output: str,
     diff_lines: int,
 ) -> int:
     """Show what is open on a cluster: conflicts, gates, what changes and why, and the diff."""
-    with reviewing(Setup(config, settings_file, cache)) as review:
+    with reviewing(Setup(config, settings_file, fleet, cache)) as review:
         benches = review.open(Asked((place,)))
         check_packages(Asked((place,)), benches)
         packages = frozenset(filter(None, (place.package,)))

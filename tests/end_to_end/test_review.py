@@ -26,9 +26,8 @@ def test_a_draft_is_listed_shown_proposed_and_approved(world: Path) -> None:
     listed = run(world, "drafts", "config", "--cache", ".cache", "--selector", "region=eu-west", "-o", "json")
     shown = run(world, "show", "lisbon/gateway", *WHERE, "-o", "markdown", "--diff-lines", "0")
     proposed = run(world, "propose", "lisbon", *WHERE, "-o", "json")
-    approved = run(
-        world, "approve", "lisbon/gateway", *WHERE, "--author", "Ada <ada@example.com>", "-m", "fine", "-o", "json"
-    )
+    packages = [f"lisbon/{name}" for name in ("gateway", "resources/edge", "resources/_cluster")]
+    approved = run(world, "approve", *packages, *WHERE, "--author", "Ada <ada@example.com>", "-m", "fine", "-o", "json")
     synced = sync(world, "-o", "json")
 
     assert (listed.returncode, shown.returncode, proposed.returncode) == (0, 0, 0), shown.stderr
@@ -40,6 +39,24 @@ def test_a_draft_is_listed_shown_proposed_and_approved(world: Path) -> None:
     assert git(world / "fleet.git", "log", "-1", "--format=%an", "clusters/lisbon") == "Ada"
     assert json.loads(synced.stdout)["counts"]["renders"] == 0
     assert "refs/heads/drafts/lisbon" not in read_refs(world / "fleet.git")
+
+
+def test_every_command_finds_a_cluster_that_lives_in_the_fleet(world: Path) -> None:
+    kind = "apiVersion: core.kubeadmiral.io/v1alpha1\nkind: FederatedCluster\n"
+    (world / "config" / "porto.yaml").write_text(kind + "metadata: {name: porto, labels: {region: eu-west}}\n")
+    fleet = ("--fleet", "fleet.git", "--cache", ".cache")
+    checked = [run(world, "validate", "config", *more, "--cache", ".cache") for more in ((), ("--fleet", "fleet.git"))]
+    sync(world)
+    listed = run(world, "drafts", "config", *fleet, "--cluster", "porto", "-o", "json")
+    done = [
+        run(world, command, "porto", "--config", "config", *fleet)
+        for command in ("show", "propose", "reject", "approve")
+    ]
+
+    assert [one.returncode for one in checked] == [1, 0]
+    assert [one["branch"] for one in json.loads(listed.stdout)["drafts"]] == ["drafts/porto"]
+    # the last one is refused, for it was rejected
+    assert [one.returncode for one in done] == [0, 0, 0, 1], [one.stderr for one in done]
 
 
 def test_what_is_refused_ends_with_1_and_changes_nothing(world: Path) -> None:
