@@ -8,17 +8,18 @@ from functools import cached_property
 from typing import Any
 
 from reconciler.krm.conflicts import ABSENT
-from reconciler.krm.findings import Finding, Where, errors
+from reconciler.krm.findings import Finding, errors
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.pointer import format_pointer
-from reconciler.krm.secrets import MASK, is_secret
 from reconciler.krm.yaml import Document, Path, YamlError
 from reconciler.krm.yaml.same import same
 from reconciler.packages.package import PackageResource
 from reconciler.packages.parsing import edited_document
 from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.clusters.targets import is_target
+from reconciler.rules.edits import value_at
 from reconciler.rules.fields import shown
+from reconciler.rules.notes import Note, finding_of
 from reconciler.rules.overrides.attach import Attached, OnMissing, attach, stripped
 from reconciler.rules.overrides.codes import (
     ANNOTATIONS_TOO_LARGE,
@@ -27,8 +28,7 @@ from reconciler.rules.overrides.codes import (
     RESULT_UNWRITABLE,
 )
 from reconciler.rules.overrides.command_args import apply_list
-from reconciler.rules.overrides.edits import value_at
-from reconciler.rules.overrides.effect import Effect, Note
+from reconciler.rules.overrides.effect import Effect
 from reconciler.rules.overrides.envs import apply_envs
 from reconciler.rules.overrides.image import apply_image
 from reconciler.rules.overrides.in_force import InForce, Texts, rules_in_force
@@ -47,10 +47,10 @@ from reconciler.rules.overrides.model import (
     Rule,
 )
 from reconciler.rules.overrides.pod_spec import POD_SPEC_PATHS, Template
-from reconciler.rules.overrides.provenance import Step, steps_data, steps_inside, steps_of
 from reconciler.rules.overrides.read_policy import Policies
 from reconciler.rules.overrides.read_rules import rule_for
 from reconciler.rules.overrides.text_fields import apply_field
+from reconciler.rules.provenance import Step, steps_data, steps_inside, steps_of
 
 ANNOTATIONS_BYTES = 262_144
 _IDENTITY: tuple[Path, ...] = (("kind",), ("metadata", "name"), ("metadata", "namespace"), ("metadata", "generateName"))
@@ -280,14 +280,3 @@ def _quoted(value: Any) -> str:
 def _size(annotations: Any) -> int:
     entries = annotations.items() if isinstance(annotations, dict) else ()
     return sum(len(text.encode()) for entry in entries for text in entry if isinstance(text, str))
-
-
-def finding_of(resource: PackageResource, note: Note, who: str = "") -> Finding:
-    """Return what an overrider says of a resource as a finding; values of Secrets are masked (design 10.29)."""
-    value = MASK if is_secret(resource.data) else note.value
-    quoted = "" if note.value is ABSENT else f', not "{value}"'
-    start = f"{who}: " if who else ""
-    # JSON is read as data alone, without its lines
-    line = 0 if resource.file.endswith(".json") else resource.document.line_of(note.path)
-    where = Where(resource.file, line, str(resource.key), format_pointer(note.path))
-    return note.code.finding(f"{start}{note.message}{quoted}", where)

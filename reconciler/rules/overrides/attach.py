@@ -11,6 +11,8 @@ from reconciler.krm.identity import ObjectKey
 from reconciler.krm.schema import scope
 from reconciler.krm.yaml import Path
 from reconciler.packages.resource import Described
+from reconciler.rules.edits import value_at, without
+from reconciler.rules.notes import Note
 from reconciler.rules.overrides.codes import (
     MAP_MALFORMED,
     POLICY_DUPLICATE,
@@ -19,8 +21,6 @@ from reconciler.rules.overrides.codes import (
     POLICY_NAME_EMPTY,
     POLICY_NOT_FOUND,
 )
-from reconciler.rules.overrides.edits import value_at, without
-from reconciler.rules.overrides.effect import Note
 from reconciler.rules.overrides.model import CLUSTER_KIND, NAMESPACED_KIND, Policy
 from reconciler.rules.overrides.read_policy import Policies, policy_key
 from reconciler.rules.overrides.selection import rank

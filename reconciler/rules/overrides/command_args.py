@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from reconciler.rules.edits import with_value, without
+from reconciler.rules.notes import Note
 from reconciler.rules.overrides.codes import CONTAINER_NOT_FOUND, POD_SPEC_MALFORMED
-from reconciler.rules.overrides.edits import with_value, without
-from reconciler.rules.overrides.effect import Effect, Note
+from reconciler.rules.overrides.effect import Effect
 from reconciler.rules.overrides.model import ListItem
 from reconciler.rules.overrides.pod_spec import Container, Template
 

@@ -6,36 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.krm.conflicts import ABSENT
-from reconciler.krm.findings import Code, Severity
-from reconciler.krm.yaml import Path
-
-
-@dataclass(frozen=True)
-class Note:
-    """One thing that an overrider says; `path` is the place in the resource.
-
-    `value` is what stood there, where the message is about that: who tells it decides whether it may be seen.
-    """
-
-    code: Code
-    message: str
-    path: Path = ()
-    value: Any = ABSENT
-
-    @property
-    def is_error(self) -> bool:
-        """Whether the resource must not be published."""
-        return self.code.severity is Severity.ERROR
-
-
-@dataclass(frozen=True)
-class Inside:
-    """What changed inside of a text: the path of the string, and what it held before and holds afterwards."""
-
-    path: Path
-    before: Any
-    after: Any
+from reconciler.rules.notes import Note
+from reconciler.rules.provenance import Inside
 
 
 @dataclass(frozen=True)

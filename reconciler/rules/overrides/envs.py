@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from reconciler.krm.yaml import Path
+from reconciler.rules.edits import with_value
+from reconciler.rules.notes import Note
 from reconciler.rules.overrides.codes import KEY_EXISTS, POD_SPEC_MALFORMED
 from reconciler.rules.overrides.command_args import find_container, with_items
-from reconciler.rules.overrides.edits import with_value
-from reconciler.rules.overrides.effect import Effect, Note
+from reconciler.rules.overrides.effect import Effect
 from reconciler.rules.overrides.model import EnvItem
 from reconciler.rules.overrides.pod_spec import Template
 

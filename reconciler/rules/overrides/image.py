@@ -8,6 +8,8 @@ from typing import Any
 from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.pointer import format_pointer
 from reconciler.krm.yaml import Path
+from reconciler.rules.edits import value_at, with_value
+from reconciler.rules.notes import Note
 from reconciler.rules.overrides.codes import (
     COMPONENT_PRESENT,
     CONTAINER_NOT_FOUND,
@@ -16,8 +18,7 @@ from reconciler.rules.overrides.codes import (
     IMAGE_RESULT_INVALID,
     IMAGE_UNPARSABLE,
 )
-from reconciler.rules.overrides.edits import value_at, with_value
-from reconciler.rules.overrides.effect import Effect, Note
+from reconciler.rules.overrides.effect import Effect
 from reconciler.rules.overrides.model import ImageItem, ImageOperation
 from reconciler.rules.overrides.paths import Lost, follow
 from reconciler.rules.overrides.pod_spec import Template

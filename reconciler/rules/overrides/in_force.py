@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reconciler.rules.clusters.model import Cluster
+from reconciler.rules.notes import Note
 from reconciler.rules.overrides.codes import RULE_TEXT_UNREADABLE
-from reconciler.rules.overrides.effect import Note
 from reconciler.rules.overrides.model import Policy, Rule
 from reconciler.rules.overrides.reach import is_felt
 from reconciler.rules.overrides.read_rules import read_rule_text

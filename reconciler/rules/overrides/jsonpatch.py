@@ -11,6 +11,8 @@ from typing import Any
 from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.pointer import format_pointer
 from reconciler.krm.yaml import Path
+from reconciler.rules.edits import value_at, with_item, with_value, without
+from reconciler.rules.notes import Note
 from reconciler.rules.overrides.codes import (
     PATCH_DROPPED_KEYS,
     PATCH_INDEX_INVALID,
@@ -18,8 +20,7 @@ from reconciler.rules.overrides.codes import (
     PATCH_TARGET_MISSING,
     REPLACE_CREATED_MEMBER,
 )
-from reconciler.rules.overrides.edits import value_at, with_item, with_value, without
-from reconciler.rules.overrides.effect import Effect, Note
+from reconciler.rules.overrides.effect import Effect
 from reconciler.rules.overrides.model import PatchItem
 from reconciler.rules.overrides.paths import Lost, count_matches, follow, index_of, is_filter
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from reconciler.krm.conflicts import ABSENT
+from reconciler.rules.edits import value_at, with_value, without
+from reconciler.rules.notes import Note
 from reconciler.rules.overrides.codes import KEY_EXISTS, MAP_MALFORMED
-from reconciler.rules.overrides.edits import value_at, with_value, without
-from reconciler.rules.overrides.effect import Effect, Note
+from reconciler.rules.overrides.effect import Effect
 from reconciler.rules.overrides.model import MapItem
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -11,12 +10,12 @@ from typing import Any
 
 from reconciler.krm.findings import Finding, Where, errors
 from reconciler.krm.identity import ObjectKey
-from reconciler.krm.yaml import Document, YamlFile
+from reconciler.packages.edited_files import with_documents
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.package import Package, PackageResource
-from reconciler.packages.parsing import edited_document, json_text, parse_cached
 from reconciler.rules.clusters.model import Cluster
-from reconciler.rules.overrides.apply import Matched, Options, Overridden, finding_of, matched_rules, override_attached
+from reconciler.rules.notes import finding_of
+from reconciler.rules.overrides.apply import Matched, Options, Overridden, matched_rules, override_attached
 from reconciler.rules.overrides.attach import Attached, attach, list_notes
 from reconciler.rules.overrides.codes import (
     IDENTITY_CHANGED,
@@ -146,7 +145,9 @@ class Overriding:
         read, files = self._read(case.files), case.files
         overridden = tuple(self._override(*one, case) for one in read.resources)
         findings = (*(finding for one in overridden for finding in one.findings), *read.told, *map(_lost, case.lost))
-        changed = files if errors(findings) else _written(files, overridden)
+        changed = (
+            files if errors(findings) else with_documents(files, ((one.resource, one.document) for one in overridden))
+        )
         named = tuple(one for one in overridden if one.asked)
         known = tuple(sorted({*read.asked, *case.lost}))
         unread = tuple(filter(self._policies.may_exist, known))
@@ -196,38 +197,3 @@ def is_list(resource: PackageResource) -> bool:
     """Tell whether a document is a List of others."""
     data = resource.data
     return resource.kind.endswith("List") and isinstance(data, Mapping) and isinstance(data.get("items"), list)
-
-
-def _written(files: FileTree, overridden: tuple[Overridden, ...]) -> FileTree:
-    changed: dict[str, dict[int, Document]] = {}
-    for one in overridden:
-        if one.document is not one.resource.document:
-            changed.setdefault(one.resource.file, {})[one.resource.index] = one.document
-    written = {path: _content(path, files[path].data, documents) for path, documents in changed.items()}
-    return files.with_files(written) if written else files
-
-
-def _content(path: str, old: bytes, documents: Mapping[int, Document]) -> bytes:
-    if path.endswith(".json"):
-        return _json(old, documents[0].data)
-    source = parse_cached(old)
-    assert isinstance(source, YamlFile)  # its documents were read
-    order = [(number, documents.get(number, one)) for number, one in enumerate(source.documents)]
-    return source.arranged(order).to_bytes()
-
-
-def _json(old: bytes, data: Any) -> bytes:
-    """Return a JSON file with other data, edited as text where that is possible."""
-    source = parse_cached(old)
-    if isinstance(source, YamlFile) and len(source.documents) == 1:
-        text = source.replace(0, edited_document(source.documents[0], data)).to_bytes()
-        if _means(text, data):
-            return text
-    return json_text(data, old)
-
-
-def _means(text: bytes, data: Any) -> bool:
-    try:
-        return bool(json.loads(text) == data)
-    except ValueError:
-        return False

@@ -9,9 +9,9 @@ from typing import Any
 from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.pointer import parse_pointer
 from reconciler.krm.yaml import Path
+from reconciler.rules.edits import value_at
+from reconciler.rules.notes import Note
 from reconciler.rules.overrides.codes import POD_SPEC_MALFORMED, POD_SPEC_MISSING, POD_SPEC_UNKNOWN_KIND
-from reconciler.rules.overrides.edits import value_at
-from reconciler.rules.overrides.effect import Note
 
 _TEMPLATE: Path = ("spec", "template", "spec")
 POD_SPEC_PATHS: Mapping[tuple[str, str], Path] = {

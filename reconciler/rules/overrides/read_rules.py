@@ -15,8 +15,8 @@ from reconciler.krm.yaml import Path
 from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.clusters.read_targets import TARGET_FIELDS, read_selection, read_targets
 from reconciler.rules.fields import Faults, Fields, dotted, shown
+from reconciler.rules.notes import Note
 from reconciler.rules.overrides.codes import POLICY_INVALID, VARIABLE_UNRESOLVED
-from reconciler.rules.overrides.effect import Note
 from reconciler.rules.overrides.model import Rollout, Rule
 from reconciler.rules.overrides.read_overriders import read_overriders
 from reconciler.rules.overrides.variables import has_variables, resolved, sampled

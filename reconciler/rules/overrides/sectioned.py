@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.yaml import Path
 from reconciler.krm.yaml.same import same
-from reconciler.rules.overrides.edits import value_at
+from reconciler.rules.edits import value_at
 
 
 class TextError(ValueError):

@@ -9,14 +9,16 @@ from typing import Any
 from reconciler.krm.pointer import format_pointer
 from reconciler.krm.secrets import is_secret
 from reconciler.krm.yaml import Path, YamlError
+from reconciler.rules.edits import value_at, with_value
+from reconciler.rules.notes import Note
 from reconciler.rules.overrides.codes import FIELD_PATH_INVALID, FIELD_UNPARSABLE
-from reconciler.rules.overrides.edits import value_at, with_value
-from reconciler.rules.overrides.effect import Effect, Inside, Note
+from reconciler.rules.overrides.effect import Effect
 from reconciler.rules.overrides.jsonpatch import patched
 from reconciler.rules.overrides.model import FieldItem
 from reconciler.rules.overrides.paths import Lost, follow
 from reconciler.rules.overrides.sectioned import TextError
 from reconciler.rules.overrides.texts import TEXTS
+from reconciler.rules.provenance import Inside
 
 
 def apply_field(data: Any, item: FieldItem) -> Effect:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.rules.overrides.provenance import steps_of
 from reconciler.rules.overrides.usage import unused_findings, usage_data, usage_of
+from reconciler.rules.provenance import steps_of
 from tests.unit.rules.overrides.override_world import HERE, override, policy, read, rules_of
 from tests.unit.rules.overrides.test_examples import ORDERS
 

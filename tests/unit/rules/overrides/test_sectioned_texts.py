@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.rules.overrides.edits import value_at, with_value, without
+from reconciler.rules.edits import value_at, with_value, without
 from reconciler.rules.overrides.sectioned import TextError
 from reconciler.rules.overrides.texts import TEXTS
 

@@ -1,4 +1,4 @@
-"""Provenance: what each item changed in a resource, leaf by leaf, as may be shown (kubeadmiral 10.3, design 10.28)."""
+"""Provenance: what each item of a rule changed in a resource, leaf by leaf, as may be shown (design 10.28)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from reconciler.krm.pointer import format_pointer
 from reconciler.krm.secrets import MASK, holds_secret, is_secret
 from reconciler.krm.yaml import Path
 from reconciler.krm.yaml.same import same
-from reconciler.rules.overrides.effect import Inside
 
 SHOWN_BYTES = 1024
 _SECRET_FIELDS = ("data", "stringData")
@@ -20,6 +19,15 @@ _SHORT = 12
 
 Op = Literal["added", "replaced", "removed"]
 Change = tuple[Path, Any, Any]
+
+
+@dataclass(frozen=True)
+class Inside:
+    """What changed inside of a text: the path of the string, and what it held before and holds afterwards."""
+
+    path: Path
+    before: Any
+    after: Any
 
 
 @dataclass(frozen=True)
