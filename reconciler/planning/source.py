@@ -179,7 +179,7 @@ def _taken_out(standing: Standing, options: MergeOptions) -> Updated:
     """
     if not standing.is_edited:
         return Updated(standing.merged)
-    theirs = replace(options, rules=replace(options.rules, winner="local"))
+    theirs = replace(options, rules=replace(options.rules, winner="local", weaves_items=True))
     taken = merge(standing.rendered, standing.merged, standing.files, theirs)
     # people win wherever there is something to merge; where they lose, as with a file that they broke, it must be told
     return replace(taken, conflicts=tuple(one for one in taken.conflicts if one.chosen == "upstream"))

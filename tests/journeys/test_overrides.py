@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.krm.yaml import parse
 from tests.support.beginnings import begin
 from tests.support.git_env import assert_sound, git
 from tests.support.policies import (
+    labelled,
     labelled_package,
     policies_drafted,
     policies_published,
@@ -88,12 +90,12 @@ def test_a_policy_that_changes_renders_the_packages_that_name_it_and_no_others(w
     assert [count(world, f"clusters/{one}") for one in ("berlin", "lisbon")] == [7, 7]
 
 
-def test_a_policy_that_nobody_names_renders_nothing(world: World) -> None:
+def test_a_policy_that_nobody_names_renders_nothing_and_is_told_of(world: World) -> None:
     world.write({"policies/other.yaml": policy("other", [replicas(9)])})
 
     after = world.sync()
 
-    assert (after.report.renders, after.moved) == (0, set())
+    assert (after.report.renders, after.moved, "PolicyUnused" in after.codes) == (0, set(), True)
     assert world.sync().is_silent
 
 
@@ -379,6 +381,33 @@ def test_an_edit_beside_what_a_policy_sets_is_kept_whatever_the_policy_and_upstr
     assert count(edited, "drafts/berlin") == 3
     assert "web:1.0-ours" in edited.text("drafts/berlin", FILE)
     assert edited.sync().is_silent
+
+
+def test_what_people_add_to_a_list_beside_what_a_policy_adds_brings_that_in_once(world: World) -> None:
+    append = {"containerName": "web", "operator": "append", "value": ["--site"]}
+    with_args = {"deployment.yaml": labelled("web", "site") + "          args: [--log]\n"}
+    world.release("web", "v2", {**labelled_package("web", "site"), **with_args})
+    world.write({"web/berlin.yaml": variant("web-berlin", "berlin", "web", "v2")})
+    world.write({SITE: policy("site", [{"overriders": {"args": [append]}}])})
+    world.sync()
+    publish(world)
+    line = next(line for line in world.text("clusters/berlin", FILE).splitlines() if "args" in line)
+    world.edit("clusters/berlin", FILE, line, line.replace("]", ", --ours]"))
+
+    world.sync()
+
+    assert arguments(world, "drafts/berlin") == ["--log", "--ours", "--site"]
+    assert world.sync().is_silent
+    world.write({SITE: policy("site", [])})
+    world.sync()
+    assert arguments(world, "drafts/berlin") == ["--log", "--ours"]
+    assert world.sync().is_silent
+
+
+def arguments(world: World, branch: str) -> list[str]:
+    pod = parse(world.text(branch, FILE)).documents[0].data["spec"]["template"]["spec"]
+    found: list[str] = pod["containers"][0]["args"]
+    return found
 
 
 def test_the_update_of_a_package_with_overrides_takes_none_of_them_for_an_edit(world: World) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from reconciler.krm.conflicts import ABSENT, Chosen, Conflict, ConflictKind
+from reconciler.krm.merge3.items import merge_items
 from reconciler.krm.merge3.kpt_lists import merge_keyed_list
 from reconciler.krm.merge3.lists import Identity, Keys, find_keys, same_text
 from reconciler.krm.merge3.order import local_order, upstream_order, woven
@@ -155,7 +156,8 @@ class _FieldMerge:
         sides = (local, origin, updated)
         keys = find_keys(sides, shape, self.rules, path)
         if keys is None:
-            return self._single(local, origin, updated, path)
+            items = merge_items(local, origin, updated) if self.rules.weaves_items else None
+            return self._single(local, origin, updated, path) if items is None else items
         if self.rules.strict_keys and not all(keys.tell_apart(_items(side)) for side in sides):
             return self._single(local, origin, updated, path, "D6")
         if _is_nothing(updated) and not _is_nothing(origin):

@@ -48,6 +48,9 @@ class MergeRules:
     """D22: in objects of unknown shape, lists merge by `name` where every element on every side has one of its own."""
     demands_names: bool = False
     """No deviation, but what kpt does to Kptfiles: lists of unknown shape merge by `name`, or else MergeError."""
+    weaves_items: bool = False
+    """No deviation: of lists of scalars, what one side puts in and what the other takes out beside it both count. Where
+    effects of ours are taken out (git.md 3), what people put beside them is not to bring them back."""
     winner: Winner = "upstream"
 
     @cached_property

@@ -17,6 +17,7 @@ BY_NAME = Shape(fields={"list": Shape(keys=("name",), closed=True)})
 BY_PORT = Shape(fields={"list": Shape(keys=("port", "protocol"), defaults={"protocol": "TCP"}, closed=True)})
 SET = Shape(fields={"list": Shape(keys=(), closed=True)})
 LOCAL = MergeRules(winner="local")
+WEAVING = MergeRules(winner="local", weaves_items=True)
 DEMANDING = replace(COMPAT, demands_names=True)
 
 
@@ -54,6 +55,9 @@ def told(conflicts: tuple[Conflict, ...]) -> list[str]:
         pytest.param(1, {"a": 1}, 1, SAFE, {"a": 1}, [], id="another-kind-upstream"),
         pytest.param(1, {"a": 1}, 2, SAFE, {"a": 1}, ["D7 field  upstream"], id="another-kind-against-a-change"),
         pytest.param(1, {"a": 1}, 2, LOCAL, 2, ["D7 field  local"], id="another-kind-and-ours-wins"),
+        pytest.param([1, 2], [1], [1, 2, 3], LOCAL, [1, 2, 3], ["D2 field  local"], id="a-list-is-taken-whole"),
+        pytest.param([1, 2], [1], [1, 2, 3], WEAVING, [1, 3], [], id="or-item-by-item"),
+        pytest.param([1, 2], [1], [1, 4], WEAVING, [1, 4], ["D2 field  local"], id="where-that-does-not-meet"),
         pytest.param([1], {"a": 1}, [1, 2], SAFE, {"a": 1}, ["D7 field  upstream"], id="a-mapping-for-a-list"),
     ],
 )

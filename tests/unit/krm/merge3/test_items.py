@@ -1,0 +1,28 @@
+"""Items of lists of scalars: what both sides put in and took out counts, where it does not meet."""
+
+from typing import Any
+
+import pytest
+
+from reconciler.krm.merge3.items import merge_items
+
+
+@pytest.mark.parametrize(
+    ("local", "origin", "updated", "expected"),
+    [
+        pytest.param(["a"], ["a"], ["a"], ["a"], id="nothing-changed"),
+        pytest.param(["a", "ours", "b"], ["a", "ours"], ["a"], ["a", "b"], id="added-behind-what-goes"),
+        pytest.param(["a", "b", "ours"], ["a", "ours"], ["a"], ["a", "b"], id="added-before-what-goes"),
+        pytest.param(["b", "ours"], ["a", "ours"], ["a"], ["b"], id="changed-beside-what-goes"),
+        pytest.param(["a"], ["a", "ours"], ["a"], ["a"], id="both-take-out-the-same"),
+        pytest.param(["a", "b"], ["a"], ["a", "b"], ["a", "b"], id="both-put-in-the-same"),
+        pytest.param(["a", "a", "b"], ["a", "a"], ["a"], ["a", "b"], id="of-equal-items-one-goes"),
+        pytest.param([1, True], [1], [1], [1, True], id="equal-values-of-two-types-are-two-items"),
+        pytest.param(["a", "mine"], ["a", "ours"], ["a"], None, id="changed-what-goes"),
+        pytest.param(["a", "b"], ["a"], ["a", "c"], None, id="both-put-something-in-at-one-point"),
+        pytest.param([{"a": 1}], ["a"], ["a"], None, id="not-all-scalars"),
+        pytest.param(None, ["a"], ["a"], None, id="no-list"),
+    ],
+)
+def test_merge_items(local: Any, origin: Any, updated: Any, expected: Any) -> None:
+    assert merge_items(local, origin, updated) == expected
