@@ -12,7 +12,6 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
-from operator import eq
 from typing import Any, Final, TypeAlias
 
 Step: TypeAlias = str | int
@@ -70,23 +69,16 @@ def spelled(steps: Sequence[Step]) -> str:
     return "".join(parts).removeprefix(".")
 
 
-def overlaps(one: str, other: str) -> bool:
-    """Tell whether two names lead to the same place, or one of them to a place within the other's."""
-    first, second = steps_of(one), steps_of(other)
-    return bool(first and second) and all(map(eq, first, second))
-
-
 def nested(entries: Iterable[tuple[str, Any]]) -> Nested:
     """Return the values that options make together, each at its path; what is given is not changed.
 
     Parents come before what lies below them, whatever the order of `entries`: what lies below wins. Of two names for
     one path the later wins.
     """
-    entries = list(entries)
-    faults = [PathFault(name, "", fault) for name, _ in entries if (fault := name_fault(name))]
-    sound = [(steps, name, value) for name, value in entries if (steps := steps_of(name))]
+    read = [(*_read(name), name, value) for name, value in entries]
+    faults = [PathFault(name, "", fault) for _, fault, name, _ in read if fault]
     tree = _Tree()
-    for steps, name, value in sorted(sound, key=lambda one: _order(one[0])):
+    for steps, _, name, value in sorted((one for one in read if one[0]), key=lambda one: _order(one[0])):
         try:
             tree.place(steps, name, value)
         except _PlaceError as error:
@@ -105,10 +97,10 @@ class _PlaceError(ValueError):
 
 @dataclass
 class _Tree:
-    """Values as they grow, and which options are in them."""
+    """Values as they grow, and which option made what is at a path."""
 
     values: dict[str, Any] = field(default_factory=dict)
-    placed: list[tuple[tuple[Step, ...], str]] = field(default_factory=list)
+    makers: dict[tuple[Step, ...], str] = field(default_factory=dict)
     filled: int = 0
 
     def place(self, steps: tuple[Step, ...], name: str, value: Any) -> None:
@@ -121,13 +113,13 @@ class _Tree:
             if depth == len(steps) - 1 or inner is _MISSING:
                 self._fill(box, steps[depth:])
                 _attach(box, step, _grown(steps[depth + 1 :], deepcopy(value)))
-                self.placed.append((steps, name))
+                self.makers |= {steps[:end]: name for end in range(depth + 1, len(steps) + 1)}
                 return
             box = inner
 
     def _in_the_way(self, steps: tuple[Step, ...], step: Step, found: Any) -> _PlaceError:
         wanted = "a list" if isinstance(step, int) else "a map"
-        other = next((name for at, name in reversed(self.placed) if all(map(eq, at, steps))), "")
+        other = next(self.makers[steps[:end]] for end in range(len(steps), 0, -1) if steps[:end] in self.makers)
         return _PlaceError(f"needs {wanted} at {spelled(steps)}, where {other} puts {_kind(found)}", other)
 
     def _fill(self, box: Any, steps: tuple[Step, ...]) -> None:
