@@ -29,6 +29,20 @@ def world(tmp_path: Path) -> World:
     return begin(tmp_path, rollout_world)
 
 
+@pytest.fixture
+def arrived(tmp_path: Path) -> World:
+    """The same, and a rule that asks for five replicas has arrived everywhere."""
+    return begin(tmp_path, rolled_out_world)
+
+
+def rolled_out_world(folder: Path) -> World:
+    world = rollout_world(folder)
+    write_rule(world, 5)
+    world.sync()
+    roll_out(world, "amsterdam", "berlin", "lisbon")
+    return world
+
+
 def write_rule(world: World, count: int, soak: str = "1h") -> None:
     world.write({SITE: policy("site", [rolled_out(count, soak)])})
 
@@ -164,60 +178,51 @@ def test_an_edit_after_the_merge_does_not_hold_the_rollout(world: World) -> None
 # another text in the middle
 
 
-def test_a_new_text_begins_with_the_first_wave_and_the_others_keep_what_they_had(world: World) -> None:
-    write_rule(world, 5)
-    world.sync()
-    roll_out(world, "amsterdam", "berlin", "lisbon")
-    write_rule(world, 6)
+def test_a_new_text_begins_with_the_first_wave_and_the_others_keep_what_they_had(arrived: World) -> None:
+    write_rule(arrived, 6)
 
-    after = world.sync()
+    after = arrived.sync()
 
-    assert (after.moved, drafted(world)) == ({"drafts/amsterdam"}, {"amsterdam": 6})
-    assert world.sync().is_silent
-    roll_out(world, "amsterdam", "berlin")
-    assert published(world) == [6, 6, 5]
-    assert drafted(world) == {"lisbon": 6}
+    assert (after.moved, drafted(arrived)) == ({"drafts/amsterdam"}, {"amsterdam": 6})
+    assert arrived.sync().is_silent
+    roll_out(arrived, "amsterdam", "berlin")
+    assert published(arrived) == [6, 6, 5]
+    assert drafted(arrived) == {"lisbon": 6}
 
 
-def test_what_was_taken_back_before_it_was_published_never_comes(world: World) -> None:
-    write_rule(world, 5)
-    world.sync()
-    roll_out(world, "amsterdam", "berlin", "lisbon")
-    write_rule(world, 6)
-    world.sync()
-    roll_out(world, "amsterdam")
-    before = drafted(world)
-    write_rule(world, 5)
+def test_what_was_taken_back_before_it_was_published_never_comes(arrived: World) -> None:
+    write_rule(arrived, 6)
+    arrived.sync()
+    roll_out(arrived, "amsterdam")
+    before = drafted(arrived)
+    write_rule(arrived, 5)
 
-    world.settle()
+    arrived.settle()
 
     assert before == {"berlin": 6}
-    assert drafted(world) == {"amsterdam": 5}
-    roll_out(world, "amsterdam")
-    assert (published(world), drafted(world)) == ([5, 5, 5], {})
-    assert world.sync().is_silent
+    assert drafted(arrived) == {"amsterdam": 5}
+    roll_out(arrived, "amsterdam")
+    assert (published(arrived), drafted(arrived)) == ([5, 5, 5], {})
+    assert arrived.sync().is_silent
 
 
-def test_upstream_goes_on_where_a_wave_is_closed_with_the_text_from_before(world: World) -> None:
-    write_rule(world, 5)
-    world.sync()
-    roll_out(world, "amsterdam", "berlin", "lisbon")
-    write_rule(world, 6)
-    world.release("web", "v2", labelled_package("web", "site", image="2.0"))
-    world.write({f"web/{one}.yaml": variant(f"web-{one}", one, "web", "v2") for one in RINGS})
+def test_upstream_goes_on_where_a_wave_is_closed_with_the_text_from_before(arrived: World) -> None:
+    write_rule(arrived, 6)
+    arrived.release("web", "v2", labelled_package("web", "site", image="2.0"))
+    arrived.write({f"web/{one}.yaml": variant(f"web-{one}", one, "web", "v2") for one in RINGS})
 
-    world.sync()
+    arrived.sync()
 
-    assert drafted(world) == {"amsterdam": 6, "berlin": 5, "lisbon": 5}
-    assert ["web:2.0" in world.text(f"drafts/{one}", FILE) for one in RINGS] == [True, True, True]
-    assert world.sync().is_silent
-    publish(world, "berlin", "lisbon")
-    assert (published(world), drafted(world)) == ([5, 5, 5], {"amsterdam": 6})
-    merge(world, "amsterdam")
-    world.settle()
-    world.now += HOUR
-    world.settle()
-    assert drafted(world) == {"berlin": 6}
+    assert drafted(arrived) == {"amsterdam": 6, "berlin": 5, "lisbon": 5}
+    assert ["web:2.0" in arrived.text(f"drafts/{one}", FILE) for one in RINGS] == [True, True, True]
+    assert arrived.sync().is_silent
+    publish(arrived, "berlin", "lisbon")
+    assert (published(arrived), drafted(arrived)) == ([5, 5, 5], {"amsterdam": 6})
+    merge(arrived, "amsterdam")
+    arrived.settle()
+    arrived.now += HOUR
+    arrived.settle()
+    assert drafted(arrived) == {"berlin": 6}
 
 
 def test_a_rule_that_loses_its_rollout_is_in_force_everywhere(world: World) -> None:
@@ -244,16 +249,13 @@ def test_a_rollout_that_a_rule_gets_changes_nothing(world: World) -> None:
     assert world.settle().is_silent
 
 
-def test_a_rule_that_goes_is_gone_everywhere_at_once(world: World) -> None:
-    write_rule(world, 5)
-    world.sync()
-    roll_out(world, "amsterdam", "berlin", "lisbon")
-    world.write({SITE: policy("site", [])})
+def test_a_rule_that_goes_is_gone_everywhere_at_once(arrived: World) -> None:
+    arrived.write({SITE: policy("site", [])})
 
-    world.sync()
+    arrived.sync()
 
-    assert drafted(world) == {"amsterdam": 2, "berlin": 2, "lisbon": 2}
-    assert world.sync().is_silent
+    assert drafted(arrived) == {"amsterdam": 2, "berlin": 2, "lisbon": 2}
+    assert arrived.sync().is_silent
 
 
 # clusters and packages that come
@@ -369,39 +371,33 @@ def test_with_its_state_lost_in_the_middle_a_rollout_goes_on(world: World) -> No
 
 
 @pytest.mark.parametrize("lost", [("amsterdam",), ("berlin", "lisbon"), tuple(RINGS)], ids=", ".join)
-def test_with_its_state_lost_a_rule_that_has_arrived_stays(world: World, lost: tuple[str, ...]) -> None:
-    write_rule(world, 5)
-    world.sync()
-    roll_out(world, "amsterdam", "berlin", "lisbon")
+def test_with_its_state_lost_a_rule_that_has_arrived_stays(arrived: World, lost: tuple[str, ...]) -> None:
     for one in lost:
-        git(world.fleet, "update-ref", "-d", f"refs/reconciler/state/{one}")
+        git(arrived.fleet, "update-ref", "-d", f"refs/reconciler/state/{one}")
 
-    world.sync()
+    arrived.sync()
 
-    assert drafted(world) == {}
-    world.settle()
-    assert (published(world), drafted(world)) == ([5, 5, 5], {})
+    assert drafted(arrived) == {}
+    arrived.settle()
+    assert (published(arrived), drafted(arrived)) == ([5, 5, 5], {})
 
 
 @pytest.mark.parametrize("lost", [("amsterdam",), ("berlin",), tuple(RINGS)], ids=", ".join)
-def test_with_its_state_lost_a_closed_wave_stays_as_it_is(world: World, lost: tuple[str, ...]) -> None:
-    write_rule(world, 5)
-    world.sync()
-    roll_out(world, "amsterdam", "berlin", "lisbon")
-    write_rule(world, 6)
-    world.settle()
+def test_with_its_state_lost_a_closed_wave_stays_as_it_is(arrived: World, lost: tuple[str, ...]) -> None:
+    write_rule(arrived, 6)
+    arrived.settle()
     for one in lost:
-        git(world.fleet, "update-ref", "-d", f"refs/reconciler/state/{one}")
+        git(arrived.fleet, "update-ref", "-d", f"refs/reconciler/state/{one}")
 
-    after = world.sync()
+    after = arrived.sync()
 
-    assert drafted(world) == {"amsterdam": 6}
+    assert drafted(arrived) == {"amsterdam": 6}
     withheld = {place for place, outcome in after.outcomes.items() if outcome == "RuleTextUnknown"}
     assert withheld == {f"{one}/web" for one in lost if one != "amsterdam"}
-    world.settle()
-    assert drafted(world) == {"amsterdam": 6}
-    roll_out(world, "amsterdam", "berlin")
-    assert (published(world), drafted(world)) == ([6, 6, 5], {"lisbon": 6})
+    arrived.settle()
+    assert drafted(arrived) == {"amsterdam": 6}
+    roll_out(arrived, "amsterdam", "berlin")
+    assert (published(arrived), drafted(arrived)) == ([6, 6, 5], {"lisbon": 6})
 
 
 def test_a_second_daemon_comes_to_the_same_refs(world: World) -> None:
