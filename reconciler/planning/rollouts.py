@@ -46,10 +46,33 @@ class Progresses:
     def rollouts(self, now: int) -> Rollouts:
         """Return the gates as they are `now`, in seconds since 1970."""
         gates = {
-            name: gate(rule, self._last_mile.clusters, partial(self._of, name), now)
+            name: self._left_open(name, gate(rule, self._last_mile.clusters, partial(self._of, name), now))
             for name, rule in self._last_mile.rollouts.items()
         }
         return Rollouts(gates, self.is_unsure)
+
+    def _left_open(self, rule: RuleId, found: Gate) -> Gate:
+        """Return the gate with the clusters open that today's text has come to, if nothing is known against that.
+
+        Else whatever has to be rendered on clusters of earlier waves would take it off drafts, and put it back after.
+        """
+        return replace(found, open=found.open | {one for one in found.undecided if self._has_arrived(rule, one)})
+
+    def _has_arrived(self, rule: RuleId, cluster: str) -> bool:
+        surveyed = self._surveyed.get(cluster)
+        if surveyed is None:
+            return False
+        winners, _ = chosen(surveyed.claims, surveyed.ground.state)
+        answers = {self._arrived(rule, variant, surveyed) for variant in winners.values()}
+        return True in answers and False not in answers
+
+    def _arrived(self, rule: RuleId, variant: Variant, surveyed: Surveyed) -> bool | None:
+        """Return whether a package was last made with today's text; None if the rule is not for it."""
+        record = _record(variant, surveyed)
+        answer = record.trace.get(question(ROLLOUT, str(rule), variant.cluster)) if record else None
+        if answer is None and record and self._is_current(variant, surveyed):
+            return None
+        return answer == self._last_mile.rollouts[rule].digest
 
     def _of(self, rule: RuleId, cluster: str) -> Iterator[Progress]:
         if cluster not in self._surveyed:
@@ -66,9 +89,8 @@ class Progresses:
                 yield told
 
     def _progress(self, rule: RuleId, variant: Variant, surveyed: Surveyed) -> Progress | None:
-        package = variant.place.package
-        record = surveyed.ground.state.packages.get(package)
-        if record is None or record.owner.key != variant.owner.key or not self._is_current(variant, surveyed):
+        package, record = variant.place.package, _record(variant, surveyed)
+        if record is None or not self._is_current(variant, surveyed):
             return Unknown(package)
         answer = record.trace.get(question(ROLLOUT, str(rule), variant.cluster))
         if answer is None:
@@ -93,6 +115,12 @@ def with_rollouts(last_mile: LastMile, rollouts: Rollouts) -> LastMile:
     """Return the last mile with the waves closed that are."""
     everywhere = frozenset(last_mile.clusters)
     return replace(last_mile, closed={name: everywhere - one.open for name, one in rollouts.gates.items()})
+
+
+def _record(variant: Variant, surveyed: Surveyed) -> PackageRecord | None:
+    """Return what is remembered of a package, if it is this variant's."""
+    record = surveyed.ground.state.packages.get(variant.place.package)
+    return record if record and record.owner.key == variant.owner.key else None
 
 
 def _is_published(record: PackageRecord, seen: Seen) -> bool:

@@ -107,20 +107,23 @@ Told = tuple[str, Progress]
 class Gate:
     """The clusters whose wave is open; when the next one opens if nothing moves, None if that is up to people.
 
-    `waits` says for every closed wave what it waits for.
+    `waits` says for every closed wave what it waits for. `undecided` are the clusters of closed waves if none of
+    the packages that hold them up is known to be behind: a next pass may say that they are not.
     """
 
     open: frozenset[str]
     due: int | None = None
     waits: Mapping[int, str] = field(default_factory=dict)
+    undecided: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class _Wait:
-    """What keeps the next wave closed, and until when, if that is known."""
+    """What keeps the next wave closed, and until when, if that is known; `is_unsure`: only that not all is known."""
 
     why: str
     until: int | None = None
+    is_unsure: bool = False
 
 
 def gate(rule: Rule, clusters: Mapping[str, Cluster], progress: Callable[[str], Iterable[Progress]], now: int) -> Gate:
@@ -139,7 +142,7 @@ def gate(rule: Rule, clusters: Mapping[str, Cluster], progress: Callable[[str], 
         if wait := _wait(told, rule.rollout, now):
             first, *later = (number for number, _ in waves[done:])
             waits = {first: wait.why, **dict.fromkeys(later, f"waits for wave {first} to open")}
-            return Gate(_names(waves[:done]), wait.until, waits)
+            return Gate(_names(waves[:done]), wait.until, waits, _names(waves[done:] if wait.is_unsure else ()))
     return Gate(_names(waves))
 
 
@@ -163,7 +166,8 @@ def _wait(told: list[Told], rollout: Rollout, now: int) -> _Wait | None:
     behind = [_behind(cluster, one) for cluster, one in told if not isinstance(one, Published)]
     if behind:
         more = f"; and {len(behind) - _NAMED_AT_MOST} more" if len(behind) > _NAMED_AT_MOST else ""
-        return _Wait(f"waits for {'; '.join(behind[:_NAMED_AT_MOST])}{more}")
+        is_unsure = not any(isinstance(one, Behind) for _, one in told)
+        return _Wait(f"waits for {'; '.join(behind[:_NAMED_AT_MOST])}{more}", is_unsure=is_unsure)
     return _soaking(told, rollout, now) if rollout.soak_seconds else None
 
 

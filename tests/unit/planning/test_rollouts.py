@@ -74,6 +74,7 @@ def made_with(answer: str | None, wanted: str = "v2", **fields: Any) -> PackageR
 
 
 GW = variant()
+LISBON = replace(GW, place=replace(GW.place, repository="lisbon"))
 LATER = PUBLISHED_AT + HOUR
 
 
@@ -136,3 +137,36 @@ def test_closed_waves_are_those_that_are_not_open() -> None:
 
     assert RULE
     assert closed == {RULE: frozenset({"lisbon"})}
+
+
+def arrived(answer: str | None) -> PackageRecord:
+    """Return the record of a package on Lisbon, by what it was answered when it was made last."""
+    asked = {f"rollout {NAMED} lisbon": answer} if answer else {}
+    return record(trace={**LISBON.facts, **asked}, wanted=tree("v2"))
+
+
+@pytest.mark.parametrize(
+    ("berlin", "lisbon", "expected"),
+    [
+        pytest.param("closed", TODAY, ["berlin", "lisbon"], id="it-has-come-there"),
+        pytest.param("closed", "closed", ["berlin"], id="it-has-not-come-there"),
+        pytest.param("closed", "sha256:before", ["berlin"], id="an-earlier-text-has"),
+        pytest.param("closed", None, ["berlin"], id="the-rule-is-for-nothing-there"),
+        pytest.param(None, TODAY, ["berlin", "lisbon"], id="nothing-holds-it-up"),
+    ],
+)
+def test_what_has_come_to_a_cluster_stays_while_not_all_is_known(
+    berlin: str | None, lisbon: str | None, expected: list[str]
+) -> None:
+    known = {"berlin": surveyed(made_with(berlin), "v2", GW), "lisbon": surveyed(arrived(lisbon), "v2", LISBON)}
+
+    assert opened(Progresses(known, ANSWERS, MILE).rollouts(LATER)) == expected
+
+
+def test_what_has_come_to_a_cluster_goes_back_where_a_package_is_behind() -> None:
+    known = {
+        "berlin": surveyed(made_with(TODAY, "v3"), "v2", GW),
+        "lisbon": surveyed(arrived(TODAY), "v2", LISBON),
+    }
+
+    assert opened(Progresses(known, ANSWERS, MILE).rollouts(LATER)) == ["berlin"]

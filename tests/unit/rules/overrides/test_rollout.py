@@ -139,6 +139,20 @@ def test_what_a_closed_wave_waits_for() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("told", "undecided"),
+    [
+        pytest.param({"canary": [Unknown(SHOP)]}, {"eu-1", "eu-2", "us-1", "vip"}, id="not-rendered"),
+        pytest.param({"canary": [Unknown(SHOP), *SOAKED]}, {"eu-1", "eu-2", "us-1", "vip"}, id="others-are-published"),
+        pytest.param({"canary": [Unknown(SHOP), Behind("a/b")]}, set(), id="another-is-behind"),
+        pytest.param({"canary": FRESH}, set(), id="soaking"),
+        pytest.param({"canary": SOAKED, "eu-1": [Unknown()]}, {"us-1", "vip"}, id="of-the-waves-that-are-closed"),
+    ],
+)
+def test_what_may_be_open_is_undecided(told: Any, undecided: set[str]) -> None:
+    assert opened(told).undecided == undecided
+
+
 def test_a_soaking_wave_says_until_when() -> None:
     found = opened({"canary": SOAKED, "eu-1": by(NOW - 10), "eu-2": SOAKED})
 
