@@ -256,7 +256,7 @@ class PolicyWorld(ReviewWorld):
         self._check_emitted()
 
     def compare_with_full(self) -> None:
-        """An equal world in which nothing is remembered of what was asked comes to the same."""
+        """An equal world in which nothing is remembered of what was asked comes to the same trees."""
         self.settle()
         before = self.standing()
         with self.replaced(self.copy()) as twin:
@@ -265,14 +265,18 @@ class PolicyWorld(ReviewWorld):
             assert before == twin.standing()
 
     def standing(self) -> dict[str, object]:
-        """Return what stands at each ref: of the status branch, which has a history, the tree; of states no traces.
+        """Return what stands on every branch, as trees, and what is wanted of every package that is not to go.
 
-        What is on its way out keeps the trace that it had, and is rendered no more.
+        How drafts came to that is another matter: a wave of which nothing is known closes, and opens again.
         """
         look = self.look()
-        states = {STATE + one: _without_traces(state) for one in self.clusters if (state := look.state(one))}
-        status = {ref: self.fleet.tree(one) for ref, one in look.heads(f"{HEADS}reconciler/status").items()}
-        return {**look.refs, **states, **status}
+        wanted = {
+            f"{cluster}/{name}": (record.wanted, record.review, record.outcome.get("kind"))
+            for cluster in self.clusters
+            if (state := look.state(cluster))
+            for name, record in state.packages.items()
+        }
+        return {**{ref: self.fleet.tree(one) for ref, one in look.heads(HEADS).items()}, **wanted}
 
     def forget_traces(self) -> None:
         """Take the traces out of all states: every package has to be rendered again."""
