@@ -9,6 +9,7 @@ from reconciler.planning import codes as planning
 from reconciler.rules import codes as rules
 from reconciler.rules.overrides import codes as overrides
 from reconciler.rules.placement import codes as placement
+from reconciler.rules.presets import codes as presets
 from reconciler.rules.variants import codes as variants
 from reconciler.snapshot import codes as snapshot
 
@@ -117,6 +118,7 @@ ALL_CODES = tuple(
         variants.CODES,
         overrides.CODES,
         placement.CODES,
+        presets.CODES,
         planning.CODES,
         CODES,
     )
