@@ -1,0 +1,154 @@
+"""Making one Plugin of a wish: its layers, its options, its release, its file (greenhouse 4 to 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from reconciler.krm.digest import digest
+from reconciler.krm.findings import Finding, Where, errors
+from reconciler.krm.identity import ObjectKey
+from reconciler.krm.yaml import Path, emit
+from reconciler.rules.presets.codes import PLUGIN_OVERRIDE_INVALID, PLUGIN_OVERRIDES_INVALID
+from reconciler.rules.presets.injected import InjectionContext, injected_entries
+from reconciler.rules.presets.layers import PLUGIN_OPTIONS, PRESET_CLUSTER_OPTIONS, PRESET_OPTIONS, Contributor
+from reconciler.rules.presets.model import CLUSTER, GROUP, Preset
+from reconciler.rules.presets.mutate import PLUGIN_FILE, RestorePlugin
+from reconciler.rules.presets.outcome import Failed, Made, Wish, failed_for
+from reconciler.rules.presets.plugin import Marks, Release, preset_marks, preset_plugin, release_of, standalone_plugin
+from reconciler.rules.presets.provenance import PluginProvenance
+from reconciler.rules.presets.resolve import Evaluation, Subject, resolve
+from reconciler.rules.presets.resolved import Resolution
+from reconciler.rules.presets.surroundings import Surroundings
+from reconciler.rules.presets.world import Override, Reach, Usable, World
+from reconciler.rules.variant import AdoptionPolicy, DeletionPolicy, Generated, Variant
+from reconciler.snapshot.files import File, FileTree
+
+ADOPT = "reconciler.dev/adopt"
+CLUSTER_RETAINS = f"{GROUP}/plugin-deletion"
+
+
+class Maker:
+    """Makes the Plugins of one pass; the lists that many of them share are put together once."""
+
+    def __init__(self, world: World, reach: Reach, around: Surroundings) -> None:
+        self._world = world
+        self._reach = reach
+        self._around = around
+        self._evaluation = Evaluation(around.limits, around.expressions)
+        self._lists: dict[tuple[ObjectKey, str], Contributor] = {}
+
+    def make(self, wish: Wish, usable: Usable) -> Made | Failed:
+        """Return the Plugin of a wish as it is to be, or everything that is wrong with it."""
+        overrides = self._reach.overrides(wish.key.namespace, wish.spec.definition, wish.cluster)
+        contributors = [
+            usable.defaults,
+            *self._contributors(wish),
+            *(one.contributor for one in overrides if one.read.sound),
+        ]
+        if failed := self._in_doubt(wish, overrides) or _faulty(wish, contributors):
+            return failed
+        resolution = self._resolve(wish, usable, contributors)
+        release, odd = release_of(wish.spec, usable.definition, wish.key.namespace, wish.published, _where(wish))
+        findings = (*resolution.findings, *odd)
+        if faults := errors(findings):
+            return failed_for(wish, faults, findings)
+        return Made(wish, self._variant(wish, release, resolution, findings), release)
+
+    def _contributors(self, wish: Wish) -> Iterator[Contributor]:
+        preset, cluster = wish.preset, wish.cluster.name if wish.cluster else ""
+        yield from self._world.lists_for(wish.key.namespace, cluster)
+        key = (wish.written.key, "")
+        if key not in self._lists:
+            self._lists[key] = Contributor(
+                PRESET_OPTIONS if preset else PLUGIN_OPTIONS, wish.written, wish.spec.options
+            )
+        yield self._lists[key]
+        if preset and cluster in preset.cluster_options:
+            yield Contributor(PRESET_CLUSTER_OPTIONS, preset.one, preset.cluster_options[cluster])
+
+    def _in_doubt(self, wish: Wish, overrides: list[Override]) -> Failed | None:
+        """Return why a Plugin that is there stays as it is: somebody may have meant to say something else of it.
+
+        A new one is made without that (greenhouse 10: the object is ignored).
+        """
+        if not wish.owned:
+            return None
+        for one in overrides:
+            if not one.read.sound:
+                message = f"{one.read.one.key} may be for it, and cannot be used"
+                return Failed(wish, (PLUGIN_OVERRIDE_INVALID.name,), message)
+        if why := self._world.doubt(wish.key.namespace, wish.cluster.name if wish.cluster else ""):
+            return Failed(wish, (PLUGIN_OVERRIDES_INVALID.name,), f"it stays as it is: {why}")
+        return None
+
+    def _resolve(self, wish: Wish, usable: Usable, contributors: list[Contributor]) -> Resolution:
+        one, cluster = wish.written, wish.cluster
+        own = self._world.catalog.get(ObjectKey(GROUP, CLUSTER, wish.key.namespace, cluster.name)) if cluster else None
+        labels = _marks(wish).labels if wish.preset else one.labels
+        context = InjectionContext(
+            wish.key.namespace, cluster.name if cluster else "", cluster.labels if cluster else {}, labels,
+            one.labels if wish.preset else {}, self._around.base_domain,
+        )  # fmt: skip
+        subject = Subject(str(wish.key), one, _where(wish), usable.definition, own)
+        return resolve(subject, contributors, injected_entries(context), self._evaluation)
+
+    def _variant(self, wish: Wish, release: Release, resolution: Resolution, findings: tuple[Finding, ...]) -> Variant:
+        options = list(resolution.options)
+        marks = _marks(wish)
+        if isinstance(wish.by, Preset):
+            data = preset_plugin(wish.by, wish.key, wish.place.repository, release, marks, options)
+        else:
+            data = standalone_plugin(wish.by, release, options)
+        return Variant(
+            wish.owner, wish.place, Generated(FileTree({PLUGIN_FILE: File(emit(data).encode())})),
+            RestorePlugin(data["spec"], marks.without_labels, marks.without_annotations),
+            {**_facts(wish, data, resolution), "engine": self._around.engine},
+            adoption=_adoption(wish), deletion=self._deletion(wish), findings=findings,
+            provenance=PluginProvenance(PLUGIN_FILE, str(wish.key), resolution),
+        )  # fmt: skip
+
+    def _deletion(self, wish: Wish) -> DeletionPolicy:
+        """Return what becomes of its package when it is not wanted any more.
+
+        An annotation of the cluster must be obeyed when that is gone, and so is noted while it is there.
+        """
+        cluster = wish.cluster
+        own = self._world.catalog.get(ObjectKey(GROUP, CLUSTER, wish.key.namespace, cluster.name)) if cluster else None
+        if own and own.annotations.get(CLUSTER_RETAINS, "").lower() == "retain":
+            return "orphan"
+        return "orphan" if wish.preset and wish.preset.deletion_policy == "Retain" else "delete"
+
+
+def _faulty(wish: Wish, contributors: list[Contributor]) -> Failed | None:
+    faults = [fault for one in contributors for fault in one.options.faults]
+    if not faults:
+        return None
+    # each is told once, where it stands, and not for every Plugin
+    failed = failed_for(wish, tuple(faults))
+    return Failed(wish, failed.codes, failed.message)
+
+
+def _where(wish: Wish) -> Where:
+    path: Path = ("spec", "plugin", "optionValues") if wish.preset else ("spec", "optionValues")
+    return wish.written.where_at(path)
+
+
+def _marks(wish: Wish) -> Marks:
+    return preset_marks(wish.preset, wish.place.repository, wish.published) if wish.preset else Marks({}, {})
+
+
+def _adoption(wish: Wish) -> AdoptionPolicy:
+    """Return whether what stands there unowned is taken over: it carries the preset's label, or its author says so."""
+    says_so = wish.preset is not None or wish.written.annotations.get(ADOPT) == "true"
+    return "adoptExisting" if says_so and wish.is_there and not wish.owned else "adoptNone"
+
+
+def _facts(wish: Wish, data: Mapping[str, Any], resolution: Resolution) -> dict[str, str]:
+    """Return what the Plugin depends on by the object that says it: what did not win is none of its business."""
+    said: dict[str, list[Any]] = {}
+    for option in resolution.options:
+        said.setdefault(str(option.winner.by), []).append(option.as_data())
+    rest = {name: value for name, value in data["spec"].items() if name != "optionValues"}
+    said.setdefault(str(wish.written.key), []).append([data["metadata"], rest])
+    return {name: digest(values) for name, values in sorted(said.items())}

@@ -1,0 +1,147 @@
+"""Who wants which Plugin, and who gets it where two want one (greenhouse 3, 12, design 10.14)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from reconciler.krm.findings import Finding
+from reconciler.krm.identity import ObjectKey
+from reconciler.krm.names import segment_fault
+from reconciler.rules.clusters.inventory import Inventory
+from reconciler.rules.presets.codes import (
+    NAME_COLLISION,
+    PLUGIN_CLUSTER_MISSING,
+    PLUGIN_NAME_INVALID,
+    PLUGIN_NOT_MANAGED,
+    PLUGIN_SUSPENDED,
+)
+from reconciler.rules.presets.model import (
+    GROUP,
+    PRESET_LABEL,
+    Preset,
+    StandalonePlugin,
+    plugin_key,
+    plugin_name,
+)
+from reconciler.rules.presets.outcome import Failed, Resting, Skipped, Wish, failed_for
+from reconciler.rules.presets.plugin import string_map
+from reconciler.rules.presets.selection import Fleet
+from reconciler.rules.presets.surroundings import Surroundings
+from reconciler.rules.variant import Owner, Place
+
+SUSPEND = f"{GROUP}/suspend"
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Where Plugins can go, and what stands there."""
+
+    fleet: Fleet
+    inventory: Inventory
+    around: Surroundings
+    owned: Mapping[tuple[str, str], Owner]
+
+    def wish(self, by: Preset | StandalonePlugin, name: str, cluster: str, *, of_cluster: bool = True) -> Wish:
+        """Return a wish for a Plugin on a cluster that there is."""
+        key, package = plugin_key(by.one.key.namespace, name), f"plugins/{name}"
+        owner, published = self.owned.get((cluster, package)), self.around.before.published(cluster)
+        return Wish(
+            key,
+            Place(self.inventory.homes[cluster].namespace, cluster, package),
+            self.inventory.clusters[cluster] if of_cluster else None,
+            by,
+            published.get(package, {}),
+            package in published,
+            owner is not None and owner.key == key,
+        )
+
+
+def preset_wishes(preset: Preset, clusters: Iterable[str], ground: Ground) -> Iterator[Wish | Failed]:
+    """Yield the Plugins that a preset wants, one on each of its clusters."""
+    for cluster in clusters:
+        name = plugin_name(preset.key.name, cluster)
+        wish = ground.wish(preset, name, cluster)
+        if fault := segment_fault(name):
+            message = f"the Plugin of {preset.key} on {cluster} must have a name that a folder can have: {fault}"
+            yield failed_for(wish, (PLUGIN_NAME_INVALID.finding(message, preset.one.where_at(("metadata", "name"))),))
+        else:
+            yield wish
+
+
+def plugin_wish(plugin: StandalonePlugin, ground: Ground) -> Wish | Finding:
+    """Return the wish of a Plugin that stands for itself, or why there is no place for it (design 10.3)."""
+    name, namespace = plugin.one.key.name, plugin.one.key.namespace
+    if plugin.cluster in ground.fleet.of(namespace):
+        return ground.wish(plugin, name, plugin.cluster)
+    central = ground.around.central_cluster
+    if not plugin.cluster and central in ground.inventory.clusters:
+        return ground.wish(plugin, name, central, of_cluster=False)
+    if plugin.cluster:
+        message = f'spec.clusterName must name a Cluster of {namespace}, and "{plugin.cluster}" is none'
+    elif central:
+        message = f'spec.clusterName is not written, and rules.central_cluster names "{central}", which is no cluster'
+    else:
+        message = "spec.clusterName must be written, as long as rules.central_cluster is not set"
+    return PLUGIN_CLUSTER_MISSING.finding(message, plugin.one.where_at(("spec", "clusterName")))
+
+
+def is_of_preset(plugin: StandalonePlugin, wishes: Mapping[ObjectKey, Sequence[Wish]]) -> bool:
+    """Tell whether a Plugin in the config says that a preset is to have it, which makes one of its name."""
+    label = plugin.one.labels.get(PRESET_LABEL)
+    return any(one.written.key.name == label for one in wishes.get(plugin.one.key, ()))
+
+
+def settle_claims(
+    presets: Mapping[ObjectKey, Sequence[Wish]], standing: Mapping[ObjectKey, Wish], ground: Ground
+) -> Iterator[Wish | Skipped | Resting]:
+    """Yield each wish by the name of its Plugin: those that get it, those that are skipped, those that rest."""
+    for key in sorted({*presets, *standing}):
+        rivals = sorted(presets.get(key, ()), key=lambda one: _rank(one, ground))
+        if key in standing:
+            yield _rested(standing[key])
+            yield from (_not_managed(one, f"{key}, which is in the config itself") for one in rivals)
+            continue
+        yield _taken(rivals[0])
+        yield from (_collides(one, rivals[0]) for one in rivals[1:])
+
+
+def _rank(wish: Wish, ground: Ground) -> tuple[bool, bool, str]:
+    """Return who comes first: whoever has the name in state, whose label is there, then the least (greenhouse 3.7)."""
+    owner = ground.owned.get(wish.unit)
+    name = wish.written.key.name
+    return not (wish.owned and owner is not None and owner.set == wish.written.key), _label(wish) != name, name
+
+
+def _label(wish: Wish) -> str:
+    return string_map(wish.published, "labels").get(PRESET_LABEL, "")
+
+
+def _taken(wish: Wish) -> Wish | Skipped | Resting:
+    if wish.is_there and not wish.owned and _label(wish) != wish.written.key.name:
+        return _not_managed(wish, "what stands on the branch")
+    return _rested(wish)
+
+
+def _rested(wish: Wish) -> Wish | Resting:
+    if SUSPEND not in string_map(wish.published, "annotations") and SUSPEND not in _own_annotations(wish):
+        return wish
+    message = f"{wish.key} on {wish.place.repository} is suspended by the annotation {SUSPEND}, and is left as it is"
+    return Resting(wish, PLUGIN_SUSPENDED.finding(message, wish.written.where))
+
+
+def _own_annotations(wish: Wish) -> Mapping[str, str]:
+    return {} if wish.preset else wish.written.annotations
+
+
+def _not_managed(wish: Wish, what: str) -> Skipped:
+    message = (
+        f"{wish.key} on {wish.place.repository} is left alone: {what} has this name, and not the label"
+        f" {PRESET_LABEL}: {wish.written.key.name}"
+    )
+    return Skipped(wish, PLUGIN_NOT_MANAGED.finding(message, wish.written.where))
+
+
+def _collides(wish: Wish, winner: Wish) -> Skipped:
+    message = f"{wish.key} on {wish.place.repository} is left out: {winner.written.key} has a Plugin of this name"
+    return Skipped(wish, NAME_COLLISION.finding(message, wish.written.where))
