@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -87,6 +87,7 @@ class Progresses:
             self.is_unsure |= isinstance(told, Unknown)
             if told:
                 yield told
+        yield from map(Unknown, _in_doubt(rule, surveyed, winners))
 
     def _progress(self, rule: RuleId, variant: Variant, surveyed: Surveyed) -> Progress | None:
         package, record = variant.place.package, _record(variant, surveyed)
@@ -121,6 +122,17 @@ def _record(variant: Variant, surveyed: Surveyed) -> PackageRecord | None:
     """Return what is remembered of a package, if it is this variant's."""
     record = surveyed.ground.state.packages.get(variant.place.package)
     return record if record and record.owner.key == variant.owner.key else None
+
+
+def _in_doubt(rule: RuleId, surveyed: Surveyed, winners: Collection[str]) -> Iterator[str]:
+    """Yield the packages with the policy of a rule that somebody may want, though what cannot be worked out now."""
+    claims = surveyed.claims
+    for package, record in surveyed.ground.state.packages.items():
+        # what was found again by its status file may have any policy
+        has_policy = str(rule.policy) in record.policies or record.wanted is None
+        is_kept = claims.wants(package) or claims.keeps(record.owner) or bool(claims.look_alike(record.owner))
+        if record.owned and package not in winners and has_policy and (is_kept or not claims.complete):
+            yield package
 
 
 def _is_published(record: PackageRecord, seen: Seen) -> bool:

@@ -350,6 +350,44 @@ def test_a_cluster_that_cannot_be_reached_keeps_the_next_wave_closed(world: Worl
     assert drafted(world) == {"berlin": 5}
 
 
+AMSTERDAM = variant("web-amsterdam", "amsterdam", "web")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("kind: [\n", id="unreadable"),
+        pytest.param(AMSTERDAM.replace("spec:", "spec:\n  nonsense: 1"), id="invalid"),
+        pytest.param(AMSTERDAM.replace("v1}", "v9}"), id="without-an-upstream"),
+        pytest.param(f"{AMSTERDAM}---\n{AMSTERDAM}", id="twice"),
+        pytest.param(AMSTERDAM.replace("kind: PackageVariant", "kind: PackageVarient"), id="misspelt"),
+    ],
+)
+def test_a_package_in_doubt_keeps_the_next_wave_closed(arrived: World, text: str) -> None:
+    write_rule(arrived, 6)
+    arrived.settle()
+    arrived.write({"web/amsterdam.yaml": text})
+    arrived.now += HOUR
+
+    after = arrived.sync()
+
+    assert (after.moved, drafted(arrived)) == (set(), {"amsterdam": 6})
+    assert arrived.sync().is_silent
+    arrived.write({"web/amsterdam.yaml": AMSTERDAM})
+    roll_out(arrived, "amsterdam")
+    assert drafted(arrived) == {"berlin": 6}
+
+
+def test_a_package_that_goes_for_good_holds_nothing_up(arrived: World) -> None:
+    write_rule(arrived, 6)
+    arrived.settle()
+    arrived.write({"web/amsterdam.yaml": None})
+
+    arrived.settle()
+
+    assert drafted(arrived) == {"berlin": 6}
+
+
 # what is lost, and who else is at work
 
 

@@ -170,3 +170,35 @@ def test_what_has_come_to_a_cluster_goes_back_where_a_package_is_behind() -> Non
     }
 
     assert opened(Progresses(known, ANSWERS, MILE).rollouts(LATER)) == ["berlin"]
+
+
+DOUBTFUL = made_with(TODAY, policies={"OverridePolicy/shop/sizing": {"resources": {}, "rules": [0]}})
+OWNER = DOUBTFUL.owner.key
+NOBODY = Claims((), frozenset(), frozenset(), complete=True)
+
+
+@pytest.mark.parametrize(
+    ("claims", "known", "expected"),
+    [
+        pytest.param(NOBODY, DOUBTFUL, ["berlin", "lisbon"], id="nobody-wants-it"),
+        pytest.param(replace(NOBODY, complete=False), DOUBTFUL, ["berlin"], id="a-file-cannot-be-read"),
+        pytest.param(replace(NOBODY, stalled=frozenset({"gw"})), DOUBTFUL, ["berlin"], id="it-cannot-be-worked-out"),
+        pytest.param(replace(NOBODY, unplaced=frozenset({OWNER})), DOUBTFUL, ["berlin"], id="nor-where-it-goes"),
+        pytest.param(
+            replace(NOBODY, alike={(OWNER.namespace, OWNER.name): replace(OWNER, kind="PackageVarient")}),
+            DOUBTFUL,
+            ["berlin"],
+            id="its-owner-may-be-misspelt",
+        ),
+        pytest.param(replace(NOBODY, complete=False), made_with(TODAY), ["berlin", "lisbon"], id="without-the-policy"),
+        pytest.param(replace(NOBODY, complete=False), record(), ["berlin"], id="found-again-with-nobody-knows-what"),
+    ],
+)
+def test_a_package_in_doubt_keeps_the_next_wave_closed(
+    claims: Claims, known: PackageRecord, expected: list[str]
+) -> None:
+    there = replace(surveyed(known, "v2", GW), claims=claims)
+
+    found = Progresses({"berlin": there}, ANSWERS, MILE).rollouts(LATER)
+
+    assert (opened(found), found.is_unsure) == (expected, False)
