@@ -11,8 +11,10 @@ from tests.support.policies import (
     HOUR,
     RINGS,
     labelled_package,
+    patch,
     policy,
     publish,
+    resource,
     ring_of,
     rolled_out,
     rollout_world,
@@ -21,6 +23,7 @@ from tests.support.world import World, package, variant
 
 SITE = "policies/site.yaml"
 FILE = "web/deployment.yaml"
+LIMITS = "resources/shop/configmap-limits.yaml"
 
 
 @pytest.fixture
@@ -206,6 +209,20 @@ def test_what_was_taken_back_before_it_was_published_never_comes(arrived: World)
     assert arrived.sync().is_silent
 
 
+def test_a_revert_on_the_first_wave_takes_the_drafts_of_the_next_back(arrived: World) -> None:
+    write_rule(arrived, 6)
+    arrived.sync()
+    roll_out(arrived, "amsterdam")
+    before = drafted(arrived)
+    arrived.revert("amsterdam")
+
+    after = arrived.sync()
+
+    assert before == {"berlin": 6}
+    assert (after.outcomes["amsterdam/web"], drafted(arrived)) == ("declined", {})
+    assert arrived.sync().is_silent
+
+
 def test_upstream_goes_on_where_a_wave_is_closed_with_the_text_from_before(arrived: World) -> None:
     write_rule(arrived, 6)
     arrived.release("web", "v2", labelled_package("web", "site", image="2.0"))
@@ -316,6 +333,32 @@ def test_a_second_package_that_names_the_policy_is_waited_for(world: World) -> N
 
     assert waiting == (True, {"amsterdam": 5})
     assert drafted(world) == {"berlin": 5}
+
+
+def test_placed_resources_are_waited_for_as_well(world: World) -> None:
+    waves = [{"clusterSelector": {"ring": "canary"}}]
+    rule = patch("/data/cpu", "four", rollout={"waves": waves, "soak": "1h"})
+    selectors = [{"apiVersion": "v1", "kind": "ConfigMap", "name": "limits"}]
+    world.write({"placed.yaml": resource("ConfigMap", "limits", on="*", cpu="two")})
+    world.write({"policies/cpu.yaml": policy("cpu", [rule], resourceSelectors=selectors)})
+    world.sync()
+    first = cpu_drafted(world)
+    for one in ("berlin", "lisbon"):
+        merge(world, one)
+    world.settle()
+    merge(world, "amsterdam")
+    world.settle()
+    world.now += HOUR
+
+    world.settle()
+
+    assert first == {"amsterdam": "four", "berlin": "two", "lisbon": "two"}
+    assert cpu_drafted(world) == {"berlin": "four", "lisbon": "four"}
+
+
+def cpu_drafted(world: World) -> dict[str, str]:
+    text = {one: world.text(f"drafts/{one}", LIMITS) for one in RINGS if world.head(f"drafts/{one}")}
+    return {one: found.partition("cpu: ")[2].split()[0] for one, found in text.items()}
 
 
 def test_packages_that_do_not_name_the_policy_are_not_waited_for(world: World) -> None:
