@@ -32,7 +32,7 @@ def build_world(folder: Path, sizes: Sizes) -> None:
     _build_catalog(folder, sizes)
     for index in range(sizes.repositories):
         create_repository(folder / f"fleet-{index}.git")
-    (config / "catalog.yaml").write_text(_repository("catalog", "./catalog.git", "deployment: false", "main"))
+    (config / "catalog.yaml").write_text(repository("catalog", "./catalog.git", "deployment: false", "main"))
     (config / "clusters.yaml").write_text("---\n".join(_clusters(sizes)))
     (config / "set.yaml").write_text(SET)
     for region in range(sizes.regions):
@@ -72,10 +72,11 @@ def _clusters(sizes: Sizes) -> Iterator[str]:
     for index in range(sizes.clusters):
         labels = f"role: edge, region: region-{index % sizes.regions:02}"
         url = f"./fleet-{index % sizes.repositories}.git"
-        yield _repository(f"cluster-{index:04}", url, "deployment: true", "", labels)
+        yield repository(f"cluster-{index:04}", url, "deployment: true", "", labels)
 
 
-def _repository(name: str, url: str, deployment: str, branch: str, labels: str = "") -> str:
+def repository(name: str, url: str, deployment: str, branch: str, labels: str = "") -> str:
+    """Return a Repository."""
     return (
         f"apiVersion: config.porch.kpt.dev/v1alpha1\nkind: Repository\nmetadata:\n  name: {name}\n"
         f"  labels: {{{labels}}}\nspec:\n  type: git\n  {deployment}\n  git:\n    repo: {url}\n"

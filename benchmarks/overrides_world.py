@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.fleet_world import repository
 from reconciler.gitio.create import create_repository
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.verdicts import PushUnit, RefUpdate
@@ -49,7 +50,7 @@ def build_world(folder: Path, sizes: Sizes) -> None:
     config.mkdir(parents=True)
     create_repository(folder / "fleet.git")
     _build_catalog(folder, sizes)
-    (config / "catalog.yaml").write_text(_repository("catalog", "./catalog.git", "deployment: false", "main"))
+    (config / "catalog.yaml").write_text(repository("catalog", "./catalog.git", "deployment: false", "main"))
     (config / "clusters.yaml").write_text("---\n".join(cluster(sizes, index) for index in range(sizes.clusters)))
     (config / "shop.yaml").write_text("---\n".join(deployment(sizes, index, PLACED_BY) for index in sizes.placed))
     (config / "placement.yaml").write_text(PLACEMENT)
@@ -80,15 +81,7 @@ def cluster(sizes: Sizes, index: int) -> str:
     """Return the Repository of one cluster."""
     ring = "early" if index < sizes.early else "wide"
     labels = f"role: edge, ring: {ring}, region: region-{index % sizes.regions:02}, site: site-{index:04}"
-    return _repository(f"cluster-{index:04}", "./fleet.git", "deployment: true", "", labels)
-
-
-def _repository(name: str, url: str, deployment: str, branch: str, labels: str = "") -> str:
-    return (
-        f"apiVersion: config.porch.kpt.dev/v1alpha1\nkind: Repository\nmetadata:\n  name: {name}\n"
-        f"  labels: {{{labels}}}\nspec:\n  type: git\n  {deployment}\n  git:\n    repo: {url}\n"
-        + (f"    branch: {branch}\n" if branch else "")
-    )
+    return repository(f"cluster-{index:04}", "./fleet.git", "deployment: true", "", labels)
 
 
 def deployment(sizes: Sizes, number: int, more: str = "") -> str:
