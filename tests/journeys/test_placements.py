@@ -363,6 +363,45 @@ def test_a_file_that_people_delete_is_drafted_again(world: World) -> None:
     assert world.sync().is_silent
 
 
+def test_a_file_with_peoples_additions_stays_when_it_is_dropped_and_that_is_told(world: World) -> None:
+    world.edit("clusters/berlin", LIMITS, "  memory", "  disk: 10Gi\n  memory")
+    world.settle()
+    world.write({"placed/limits.yaml": limits(on="lisbon")})
+
+    after = world.sync()
+
+    assert (after.moved, changes(world, "drafts/berlin")) == ({"drafts/berlin"}, [])
+    assert "disk: 10Gi" in world.text("drafts/berlin", LIMITS)
+    assert conflicts(world) == [("resource", "configmap-limits.yaml", "")]
+    assert world.sync().is_silent
+
+
+def test_a_file_that_people_broke_is_restored(world: World) -> None:
+    world.commit("clusters/lisbon", {LIMITS: "kind: [\n"})
+
+    world.sync()
+
+    assert "cpu: 2  # as agreed" in world.text("drafts/lisbon", LIMITS)
+    assert conflicts(world, "drafts/lisbon") == [("file", "configmap-limits.yaml", "")]
+    assert world.sync().is_silent
+
+
+def test_resources_that_would_share_a_file_have_one_each_and_edits_stay(world: World) -> None:
+    world.edit("clusters/berlin", LIMITS, "  memory", "  disk: 10Gi\n  memory")
+    world.settle()
+    world.write({"other.yaml": limits(cpu="1").replace("apiVersion: v1", "apiVersion: example.dev/v1")})
+
+    after = world.sync()
+
+    assert after.moved == {"drafts/berlin", "drafts/lisbon"}
+    assert changes(world, "drafts/berlin") == ["A resources/shop/configmap.example.dev-limits.yaml"]
+    assert "disk: 10Gi" in world.text("drafts/berlin", LIMITS)
+    assert world.sync().is_silent
+    world.write({"other.yaml": None})
+    assert world.sync().outcomes["berlin/resources/shop"] == "published with edits"
+    assert world.sync().is_silent
+
+
 def test_a_package_that_people_delete_as_a_whole_is_drafted_again(world: World) -> None:
     world.commit("clusters/berlin", {LIMITS: None, BANNER: None})
 
