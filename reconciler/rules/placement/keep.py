@@ -57,13 +57,16 @@ class Doubt:
         doubtful = self._doubtful.get(namespace, set())
         files: dict[str, Mapping[ObjectKey, File]] = {}
         blindly: set[str] = set()
-        for cluster in self._there(namespace):
+        there_now = self._there(namespace)
+        # a package on its way out is wanted again where any resource goes to its cluster, and may be there still
+        again = {cluster for clusters in wanted.values() for cluster in clusters}.difference(there_now)
+        for cluster in sorted({*there_now, *again}):
             all_stay = not self._is_whole or cluster in self._inventory.doubtful
             if not (all_stay or undecided or doubtful):
                 continue
             there = self._earlier(cluster, package_of(namespace)) if cluster in self._inventory.homes else None
             if there is None:
-                blindly.add(cluster)
+                blindly.update({cluster}.difference(again))
                 continue
             files[cluster] = {
                 key: undecided.get(key, file)

@@ -77,11 +77,15 @@ def by_policy(name: str = "edge") -> dict[str, str]:
 
 @dataclass
 class Branches:
-    """What clusters have, as trees by cluster and package; notes which of them were looked at."""
+    """What clusters have, as trees by cluster and package; notes which of them were looked at.
+
+    `lost` are clusters that cannot be looked at, `leaving` those whose packages are on their way out.
+    """
 
     packages: Mapping[tuple[str, str], FileTree] = field(default_factory=dict)
     asked: list[tuple[str, str]] = field(default_factory=list)
     lost: Collection[str] = ()
+    leaving: Collection[str] = ()
 
     @classmethod
     def of(cls, result: RoomResult) -> Branches:
@@ -91,13 +95,15 @@ class Branches:
     def places(self) -> Mapping[ObjectKey, Collection[str]]:
         found: dict[ObjectKey, list[str]] = {}
         for name, package in self.packages:
+            if name in self.leaving:
+                continue
             owner = ObjectKey("reconciler.dev", "Placement", "", package.rpartition("/")[2])
             found.setdefault(owner, []).append(name)
         return found
 
     def earlier(self, cluster: str, package: str) -> FileTree | None:
         self.asked.append((cluster, package))
-        return None if cluster in self.lost else self.packages[cluster, package]
+        return None if cluster in self.lost else self.packages.get((cluster, package))
 
 
 def files_of(variant: Variant) -> FileTree:

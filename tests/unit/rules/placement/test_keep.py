@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -181,3 +182,25 @@ def test_what_is_in_doubt_is_not_held_by_a_guard() -> None:
 
     assert listing(result) == BOTH
     assert "DeletionHeld" not in told(result)
+
+
+TWICE = {"c.yaml": SOUND["a.yaml"]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param({"b.yaml": config_map("b", clusters="'east, west'"), **TWICE}, "ab", id="wanted-again-in-doubt"),
+        pytest.param({"b.yaml": config_map("b", clusters="'east, west'"), "a.yaml": UNREADABLE}, "ab", id="unreadable"),
+        pytest.param(TWICE, "", id="wanted-no-more"),
+    ],
+)
+def test_a_package_on_its_way_out_keeps_what_is_in_doubt_only_if_it_is_wanted_again(
+    changes: Mapping[str, str], expected: str
+) -> None:
+    branches = replace(before(), leaving=["west"])
+
+    result = room({**SOUND, **changes}, branches)
+
+    assert listing(result).get("west", []) == [f"ferry/configmap-{name}.yaml" for name in expected]
+    assert result.kept == frozenset()
