@@ -52,7 +52,7 @@ WAVES: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "oslo last": ({"clusters": ["lisbon"]}, {"clusters": ["berlin"]}),
 }
 SOAK = 3600
-_RULE = "ClusterOverridePolicy//edge#mark"
+_RULE = "ClusterOverridePolicy/_cluster/edge#mark"
 _MARK = re.compile(rb"edge: \"?t(\d+)\b")
 _RULED = re.compile(rb"ruled\d+x")
 _SPOILT = "kind: [\n"
@@ -360,19 +360,21 @@ class PolicyWorld(ReviewWorld):
             wave = edge.wave(cluster, wishes.rings)
             for other in self.clusters:
                 if edge.wave(other, wishes.rings) < wave:
-                    behind = [self._behind(other, edge, wishes.now, look) for look in looks]
+                    behind = [self._behind(other, edge, wishes.now, look, after) for look in looks]
                     assert not all(behind), f"{cluster}/{name} has t{edge.text} before {other}: {behind}"
 
-    def _behind(self, cluster: str, edge: Edge, now: int, look: Look) -> list[str]:
+    def _behind(self, cluster: str, edge: Edge, now: int, look: Look, after: Look) -> list[str]:
         """Return the packages on a cluster that a rule is for and that have not had its text for long enough."""
-        state, branch = look.state(cluster), look.branch(cluster)
-        if state is None or branch is None or cluster in edge.leaves_out:
+        state, branch = after.state(cluster), look.branch(cluster)
+        if state is None or cluster in edge.leaves_out:
             return []
-        concerned = [name for name, one in state.packages.items() if one.owned and any(_RULE in q for q in one.trace)]
+        concerned = [
+            name for name, one in state.packages.items() if _is_wanted(one) and any(_RULE in q for q in one.trace)
+        ]
         since = {name: self._since(look, branch, name, edge.text) for name in concerned}
         return [name for name, one in since.items() if one is None or one + edge.soak > now]
 
-    def _since(self, look: Look, branch: str, name: str, text: int) -> int | None:
+    def _since(self, look: Look, branch: str | None, name: str, text: int) -> int | None:
         """Return the date of the commit that brought a text to a cluster branch, if it is there."""
         found, commit = None, branch
         while commit and text in _texts(look, look.repo.files(commit), name):
@@ -420,6 +422,10 @@ def _resource(name: str, how: str, flavour: int, *, attached: bool) -> str:
 
 def _without_traces(state: DestinationState) -> DestinationState:
     return replace(state, packages={name: replace(one, trace={}) for name, one in state.packages.items()})
+
+
+def _is_wanted(record: PackageRecord) -> bool:
+    return record.owned and record.outcome.get("kind") not in ("held", "proposed", "orphaned")
 
 
 def _name_of(path: str) -> str:
