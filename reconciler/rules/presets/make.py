@@ -6,22 +6,32 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reconciler.krm.digest import digest
-from reconciler.krm.findings import Finding, Where, errors
+from reconciler.krm.findings import Finding, errors
 from reconciler.krm.identity import ObjectKey
-from reconciler.krm.yaml import Path, emit
+from reconciler.krm.yaml import Path
 from reconciler.rules.presets.codes import PLUGIN_OVERRIDE_INVALID, PLUGIN_OVERRIDES_INVALID
 from reconciler.rules.presets.injected import InjectionContext, injected_entries
 from reconciler.rules.presets.layers import PLUGIN_OPTIONS, PRESET_CLUSTER_OPTIONS, PRESET_OPTIONS, Contributor
-from reconciler.rules.presets.model import CLUSTER, GROUP, Preset
+from reconciler.rules.presets.model import CLUSTER, GROUP, Entries, Preset
 from reconciler.rules.presets.mutate import PLUGIN_FILE, RestorePlugin
 from reconciler.rules.presets.outcome import Failed, Made, Wish, failed_for
-from reconciler.rules.presets.plugin import Marks, Release, preset_marks, preset_plugin, release_of, standalone_plugin
+from reconciler.rules.presets.plugin import (
+    Marks,
+    Release,
+    preset_marks,
+    preset_plugin,
+    release_of,
+    standalone_plugin,
+    with_options,
+)
+from reconciler.rules.presets.propagation import Propagated, propagated_from
 from reconciler.rules.presets.provenance import PluginProvenance
-from reconciler.rules.presets.resolve import Evaluation, Subject, resolve
+from reconciler.rules.presets.resolve import Evaluation, Resolver, Subject
 from reconciler.rules.presets.resolved import Resolution
 from reconciler.rules.presets.surroundings import Surroundings
 from reconciler.rules.presets.world import Override, Reach, Usable, World
 from reconciler.rules.variant import AdoptionPolicy, DeletionPolicy, Generated, Variant
+from reconciler.snapshot.catalog import ConfigObject
 from reconciler.snapshot.files import File, FileTree
 
 ADOPT = "reconciler.dev/adopt"
@@ -35,8 +45,9 @@ class Maker:
         self._world = world
         self._reach = reach
         self._around = around
-        self._evaluation = Evaluation(around.limits, around.expressions)
+        self._resolver = Resolver(Evaluation(around.limits, around.expressions))
         self._lists: dict[tuple[ObjectKey, str], Contributor] = {}
+        self._passed: dict[ObjectKey, Propagated] = {}
 
     def make(self, wish: Wish, usable: Usable) -> Made | Failed:
         """Return the Plugin of a wish as it is to be, or everything that is wrong with it."""
@@ -48,24 +59,34 @@ class Maker:
         ]
         if failed := self._in_doubt(wish, overrides) or _faulty(wish, contributors):
             return failed
-        resolution = self._resolve(wish, usable, contributors)
-        release, odd = release_of(wish.spec, usable.definition, wish.key.namespace, wish.published, _where(wish))
+        marks = self._marks(wish)
+        resolution = self._resolve(wish, usable, contributors, marks)
+        release, odd = release_of(wish.spec, usable.definition, wish.key.namespace, wish.published, wish.written)
         findings = (*resolution.findings, *odd)
         if faults := errors(findings):
             return failed_for(wish, faults, findings)
-        return Made(wish, self._variant(wish, release, resolution, findings), release)
+        return Made(wish, self._variant(wish, release, resolution, marks, findings), release)
 
     def _contributors(self, wish: Wish) -> Iterator[Contributor]:
         preset, cluster = wish.preset, wish.cluster.name if wish.cluster else ""
         yield from self._world.lists_for(wish.key.namespace, cluster)
-        key = (wish.written.key, "")
-        if key not in self._lists:
-            self._lists[key] = Contributor(
-                PRESET_OPTIONS if preset else PLUGIN_OPTIONS, wish.written, wish.spec.options
-            )
-        yield self._lists[key]
+        yield self._list(wish, PRESET_OPTIONS if preset else PLUGIN_OPTIONS, "", wish.spec.options)
         if preset and cluster in preset.cluster_options:
-            yield Contributor(PRESET_CLUSTER_OPTIONS, preset.one, preset.cluster_options[cluster])
+            yield self._list(wish, PRESET_CLUSTER_OPTIONS, cluster, preset.cluster_options[cluster])
+
+    def _list(self, wish: Wish, layer: str, cluster: str, options: Entries) -> Contributor:
+        key = (wish.written.key, cluster)
+        if key not in self._lists:
+            self._lists[key] = Contributor(layer, wish.written, options)
+        return self._lists[key]
+
+    def _marks(self, wish: Wish) -> Marks:
+        preset = wish.preset
+        if preset is None:
+            return Marks({}, {})
+        if preset.key not in self._passed:
+            self._passed[preset.key] = propagated_from(preset.one.labels, preset.one.annotations)
+        return preset_marks(preset, self._passed[preset.key], wish.place.repository, wish.published)
 
     def _in_doubt(self, wish: Wish, overrides: list[Override]) -> Failed | None:
         """Return why a Plugin that is there stays as it is: somebody may have meant to say something else of it.
@@ -82,27 +103,31 @@ class Maker:
             return Failed(wish, (PLUGIN_OVERRIDES_INVALID.name,), f"it stays as it is: {why}")
         return None
 
-    def _resolve(self, wish: Wish, usable: Usable, contributors: list[Contributor]) -> Resolution:
+    def _resolve(self, wish: Wish, usable: Usable, contributors: list[Contributor], marks: Marks) -> Resolution:
         one, cluster = wish.written, wish.cluster
-        own = self._world.catalog.get(ObjectKey(GROUP, CLUSTER, wish.key.namespace, cluster.name)) if cluster else None
-        labels = _marks(wish).labels if wish.preset else one.labels
         context = InjectionContext(
-            wish.key.namespace, cluster.name if cluster else "", cluster.labels if cluster else {}, labels,
-            one.labels if wish.preset else {}, self._around.base_domain,
+            wish.key.namespace, cluster.name if cluster else "", cluster.labels if cluster else {},
+            marks.labels if wish.preset else one.labels, one.labels if wish.preset else {}, self._around.base_domain,
         )  # fmt: skip
-        subject = Subject(str(wish.key), one, _where(wish), usable.definition, own)
-        return resolve(subject, contributors, injected_entries(context), self._evaluation)
+        subject = Subject(str(wish.key), one, _path(wish), usable.definition, self._cluster(wish))
+        return self._resolver.resolve(subject, contributors, injected_entries(context))
 
-    def _variant(self, wish: Wish, release: Release, resolution: Resolution, findings: tuple[Finding, ...]) -> Variant:
-        options = list(resolution.options)
-        marks = _marks(wish)
+    def _cluster(self, wish: Wish) -> ConfigObject | None:
+        """Return the Cluster of a Plugin, where it has one."""
+        key = ObjectKey(GROUP, CLUSTER, wish.key.namespace, wish.cluster.name) if wish.cluster else None
+        return self._world.catalog.get(key) if key else None
+
+    def _variant(
+        self, wish: Wish, release: Release, resolution: Resolution, marks: Marks, findings: tuple[Finding, ...]
+    ) -> Variant:
         if isinstance(wish.by, Preset):
-            data = preset_plugin(wish.by, wish.key, wish.place.repository, release, marks, options)
+            data = preset_plugin(wish.by, wish.key, wish.place.repository, release, marks)
         else:
-            data = standalone_plugin(wish.by, release, options)
+            data = standalone_plugin(wish.by, release)
+        spec, text = with_options(data, resolution.options)
         return Variant(
-            wish.owner, wish.place, Generated(FileTree({PLUGIN_FILE: File(emit(data).encode())})),
-            RestorePlugin(data["spec"], marks.without_labels, marks.without_annotations),
+            wish.owner, wish.place, Generated(FileTree({PLUGIN_FILE: File(text.encode())})),
+            RestorePlugin(spec, marks.without_labels, marks.without_annotations),
             {**_facts(wish, data, resolution), "engine": self._around.engine},
             adoption=_adoption(wish), deletion=self._deletion(wish), findings=findings,
             provenance=PluginProvenance(PLUGIN_FILE, str(wish.key), resolution),
@@ -113,8 +138,7 @@ class Maker:
 
         An annotation of the cluster must be obeyed when that is gone, and so is noted while it is there.
         """
-        cluster = wish.cluster
-        own = self._world.catalog.get(ObjectKey(GROUP, CLUSTER, wish.key.namespace, cluster.name)) if cluster else None
+        own = self._cluster(wish)
         if own and own.annotations.get(CLUSTER_RETAINS, "").lower() == "retain":
             return "orphan"
         return "orphan" if wish.preset and wish.preset.deletion_policy == "Retain" else "delete"
@@ -129,13 +153,8 @@ def _faulty(wish: Wish, contributors: list[Contributor]) -> Failed | None:
     return Failed(wish, failed.codes, failed.message)
 
 
-def _where(wish: Wish) -> Where:
-    path: Path = ("spec", "plugin", "optionValues") if wish.preset else ("spec", "optionValues")
-    return wish.written.where_at(path)
-
-
-def _marks(wish: Wish) -> Marks:
-    return preset_marks(wish.preset, wish.place.repository, wish.published) if wish.preset else Marks({}, {})
+def _path(wish: Wish) -> Path:
+    return ("spec", "plugin", "optionValues") if wish.preset else ("spec", "optionValues")
 
 
 def _adoption(wish: Wish) -> AdoptionPolicy:
@@ -146,9 +165,8 @@ def _adoption(wish: Wish) -> AdoptionPolicy:
 
 def _facts(wish: Wish, data: Mapping[str, Any], resolution: Resolution) -> dict[str, str]:
     """Return what the Plugin depends on by the object that says it: what did not win is none of its business."""
-    said: dict[str, list[Any]] = {}
+    said: dict[str, list[str]] = {}
     for option in resolution.options:
-        said.setdefault(str(option.winner.by), []).append(option.as_data())
-    rest = {name: value for name, value in data["spec"].items() if name != "optionValues"}
-    said.setdefault(str(wish.written.key), []).append([data["metadata"], rest])
+        said.setdefault(str(option.winner.by), []).append(option.digest)
+    said.setdefault(str(wish.written.key), []).append(digest(data))
     return {name: digest(values) for name, values in sorted(said.items())}

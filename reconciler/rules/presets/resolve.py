@@ -9,6 +9,7 @@ from typing import Any
 
 from reconciler.expressions import Limits
 from reconciler.krm.findings import Finding, Severity, Where
+from reconciler.krm.yaml import Path
 from reconciler.rules.fields import shown
 from reconciler.rules.presets.codes import (
     CONFLICTING_OVERRIDES,
@@ -46,33 +47,59 @@ class Evaluation:
 class Subject:
     """The Plugin whose options are resolved: `written` is what asks for it, `title` what messages call it.
 
-    `where` is told of what nobody says; `cluster` is the object whose labels are injected, where there is one.
+    `path` leads to its options in there; `cluster` is the object whose labels are injected, where there is one.
     """
 
     title: str
     written: ConfigObject
-    where: Where
+    path: Path
     definition: Definition
     cluster: ConfigObject | None = None
 
 
-def resolve(
-    subject: Subject, contributors: Sequence[Contributor], injected: Sequence[Injected], evaluation: Evaluation
-) -> Resolution:
-    """Return the options of a Plugin; every fault of every option is told.
+class Resolver:
+    """Resolves the options of Plugins; what many Plugins of a definition have alike is worked out once."""
 
-    What is injected wins over whatever people say.
-    """
-    said = stacked(contributors)
-    reserved = _reserved_names(said, injected)
-    run = _Run(subject, evaluation, expression_variables(injected))
-    findings = [finding for name in reserved for finding in _reserved(name, said[name])]
-    options = [run.option(name, said[name]) for name in said if name not in reserved]
-    options += [_injected(one, said.get(one.name, ()), subject) for one in injected]
-    found = tuple(sorted(filter(None, options), key=lambda one: one.name))
-    findings += (*run.findings, *_missing(subject, said), *path_findings(found))
-    applied = tuple(sorted(contributors, key=lambda one: one.order))
-    return Resolution(found, tuple(sorted(findings, key=_order)), applied)
+    def __init__(self, evaluation: Evaluation) -> None:
+        self._evaluation = evaluation
+        # by the identities of a definition and of statements, which live as long as the lists that they are of
+        self._known: dict[tuple[int, ...], _Option] = {}
+
+    def resolve(
+        self, subject: Subject, contributors: Sequence[Contributor], injected: Sequence[Injected]
+    ) -> Resolution:
+        """Return the options of a Plugin; every fault of every option is told.
+
+        What is injected wins over whatever people say. The contributors must be there for as long as this is used.
+        """
+        said = stacked(contributors)
+        reserved = _reserved_names(said, injected)
+        run = _Run(subject, self._evaluation, expression_variables(injected))
+        findings = [finding for name in reserved for finding in _reserved(name, said[name])]
+        options = [self._option(run, name, said[name]) for name in said if name not in reserved]
+        findings += (finding for one in options for finding in one.findings)
+        resolved = [one.option for one in options if one.option]
+        resolved += [_injected(one, said.get(one.name, ()), subject) for one in injected]
+        resolved.sort(key=lambda one: one.name)
+        findings += (*_missing(subject, said), *path_findings(resolved))
+        applied = tuple(sorted(contributors, key=lambda one: one.order))
+        return Resolution(tuple(resolved), tuple(sorted(findings, key=_order)), applied)
+
+    def _option(self, run: _Run, name: str, said: Sequence[Statement]) -> _Option:
+        if isinstance(said[-1].source, Expression):
+            return run.option(name, said)
+        key = (id(run.subject.definition), *map(id, said))
+        if key not in self._known:
+            self._known[key] = run.option(name, said)
+        return self._known[key]
+
+
+@dataclass(frozen=True, eq=False)
+class _Option:
+    """An option, if it has a value, and what is told of it."""
+
+    option: ResolvedOption | None
+    findings: tuple[Finding, ...] = ()
 
 
 def _order(finding: Finding) -> tuple[Where, str, str]:
@@ -84,62 +111,60 @@ def _reserved_names(said: Mapping[str, Sequence[Statement]], injected: Sequence[
     return frozenset(name for name in said if is_removed(name) or steps_of(name) in places)
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Run:
-    """One resolution on its way, and what was found so far."""
+    """The resolution of one Plugin: what its expressions see, and what it is called."""
 
     subject: Subject
     evaluation: Evaluation
     variables: Mapping[str, Any]
 
-    def __post_init__(self) -> None:
-        self.findings: list[Finding] = []
-
-    def option(self, name: str, said: Sequence[Statement]) -> ResolvedOption | None:
-        """Return an option with its value, None where it has none."""
-        declared = self.subject.definition.options.get(name)
-        self.findings += _conflicting(name, said)
-        winner = said[-1]
-        if declared is None:
-            self.findings.append(self._undeclared(name, winner))
+    def option(self, name: str, said: Sequence[Statement]) -> _Option:
+        """Return an option with its value, if it has one."""
+        declared, winner = self.subject.definition.options.get(name), said[-1]
         hides = declared is not None and declared.type == "secret"
-        source = self._value(name, winner, hides=hides)
+        source, findings = self._value(name, winner, hides=hides)
+        findings += tuple(_conflicting(name, said))
+        if declared is None:
+            findings += (self._undeclared(name, winner),)
         if source is None:
-            return None
+            return _Option(None, findings)
         if declared and isinstance(source, Given):
-            self.findings += self._faults(declared, source.value, winner)
-        return ResolvedOption(name, source, tuple(said), hides)
+            findings += tuple(self._faults(declared, source.value, winner))
+        return _Option(ResolvedOption(name, source, tuple(said), hides), findings)
 
-    def _value(self, name: str, winner: Statement, *, hides: bool) -> Given | SecretRef | None:
+    def _value(
+        self, name: str, winner: Statement, *, hides: bool
+    ) -> tuple[Given | SecretRef | None, tuple[Finding, ...]]:
+        """Return the value of the statement that won, and what is wrong or odd about it."""
         if not isinstance(winner.source, Expression):
-            return winner.source
+            return winner.source, ()
         if not self.evaluation.enabled:
             message = f"{winner.field} gives {shown(name)} by an expression, and rules.expressions is switched off"
-            self.findings.append(EXPRESSION_DISABLED.finding(message, winner.where))
-            return None
+            return None, (EXPRESSION_DISABLED.finding(message, winner.where),)
         result = evaluate(winner.source.text, self.variables, self.evaluation.limits)
+        of_whom = f"{shown(name)} of {self.subject.title}"
         if result.faults:
             # what a secret is made of may be the secret
             why = "what is wrong is not shown, for it is a secret" if hides else "; ".join(result.faults)
-            message = f"{winner.field} gives no value to {shown(name)} of {self.subject.title}: {why}"
-            self.findings.append(EXPRESSION_FAILED.finding(message, winner.where))
-            return None
-        for retyped in () if hides else result.retyped:
-            message = f"{winner.field} gives {shown(name)} of {self.subject.title}: {retyped}"
-            self.findings.append(EXPRESSION_RETYPED.finding(message, winner.where))
-        return Given(result.value)
+            message = f"{winner.field} gives no value to {of_whom}: {why}"
+            return None, (EXPRESSION_FAILED.finding(message, winner.where),)
+        retyped = () if hides else result.retyped
+        messages = (f"{winner.field} gives {of_whom}: {one}" for one in retyped)
+        return Given(result.value), tuple(EXPRESSION_RETYPED.finding(one, winner.where) for one in messages)
 
     def _faults(self, declared: Option, value: Any, winner: Statement) -> Iterator[Finding]:
-        given = f"{winner.field} gives {shown(declared.name)} to {self.subject.title}"
-        definition = self.subject.definition.one.key
         if declared.type == "secret" and winner.layer == DEFAULTS:
             # that nothing is set, which is all that a definition may say of a secret
             return
-        if fault := type_fault(declared.type, value):
-            code = SECRET_LITERAL if declared.type == "secret" else OPTION_TYPE_MISMATCH
-            yield code.finding(f"{given}, which {definition} declares: it {fault}", winner.where)
-        elif fault := regex_fault(declared.regex, value):
-            yield REGEX_MISMATCH.finding(f"{given}, which {definition} declares: it {fault}", winner.where)
+        code = SECRET_LITERAL if declared.type == "secret" else OPTION_TYPE_MISMATCH
+        fault = type_fault(declared.type, value)
+        if not fault:
+            code, fault = REGEX_MISMATCH, regex_fault(declared.regex, value)
+        if fault:
+            by = self.subject.definition.one.key
+            message = f"{winner.field} gives {shown(declared.name)}, which {by} declares as {declared.type}: it {fault}"
+            yield code.finding(message, winner.where)
 
     def _undeclared(self, name: str, winner: Statement) -> Finding:
         message = f"{winner.field} gives {shown(name)}, which {self.subject.definition.one.key} does not declare"
@@ -175,4 +200,4 @@ def _missing(subject: Subject, said: Mapping[str, Sequence[Statement]]) -> Itera
     for option in definition.options.values():
         if option.required and option.name not in said:
             message = f"{subject.title} must have the option {shown(option.name)}: {definition.one.key} requires it"
-            yield REQUIRED_OPTION_MISSING.finding(message, subject.where)
+            yield REQUIRED_OPTION_MISSING.finding(message, subject.written.where_at(subject.path))

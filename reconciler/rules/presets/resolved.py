@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
+from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding, errors
+from reconciler.krm.yaml import emit
 from reconciler.rules.presets.layers import Contributor, Statement
 from reconciler.rules.presets.model import Given, SecretRef
 
@@ -26,11 +30,24 @@ class ResolvedOption:
         """The statement that counts."""
         return self.said[-1]
 
-    def as_data(self) -> dict[str, object]:
-        """Return the entry of optionValues that it makes."""
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """The entry of optionValues that it makes."""
         if isinstance(self.source, SecretRef):
             return {"name": self.name, "valueFrom": self.source.as_data()}
         return {"name": self.name, "value": self.source.value}
+
+    @cached_property
+    def text(self) -> str:
+        """That entry as it is written in the spec of a Plugin."""
+        # only "\n" ends lines here, whatever else a value may hold
+        *lines, _ = emit([self.data]).split("\n")
+        return "".join(f"  {line}\n" if line else "\n" for line in lines)
+
+    @cached_property
+    def digest(self) -> str:
+        """That entry as a digest."""
+        return digest(self.data)
 
 
 @dataclass(frozen=True, eq=False)

@@ -118,7 +118,7 @@ def override(
     """Return a PluginOverride; `more` are fields of its spec."""
     spec = {"clusterSelector": clusters, "pluginDefinitionNames": list(definitions), "overrides": list(options), **more}
     known = {key: value for key, value in spec.items() if value or key == "overrides"}
-    times = {"creationTimestamp": created} if created else {}
+    times: dict[str, Any] = {"creationTimestamp": created} if created else {}
     return written("PluginOverride", name, known, namespace=namespace, **times)
 
 
