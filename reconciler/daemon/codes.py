@@ -10,6 +10,7 @@ from reconciler.rules import codes as rules
 from reconciler.rules.overrides import codes as overrides
 from reconciler.rules.placement import codes as placement
 from reconciler.rules.presets import codes as presets
+from reconciler.rules.templates import codes as templates
 from reconciler.rules.variants import codes as variants
 from reconciler.snapshot import codes as snapshot
 
@@ -119,6 +120,7 @@ ALL_CODES = tuple(
         overrides.CODES,
         placement.CODES,
         presets.CODES,
+        templates.CODES,
         planning.CODES,
         CODES,
     )
