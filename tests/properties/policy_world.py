@@ -256,38 +256,34 @@ class PolicyWorld(ReviewWorld):
         self._check_emitted()
 
     def compare_with_full(self) -> None:
-        """An equal world in which nothing is remembered of what was asked comes to the same trees."""
+        """An equal world in which everything has to be rendered again comes to the same."""
         self.settle()
         before = self.standing()
         with self.replaced(self.copy()) as twin:
-            twin.forget_traces()
+            twin.upgrade()
             twin.settle()
             assert before == twin.standing()
 
     def standing(self) -> dict[str, object]:
-        """Return what stands on every branch, as trees, and what is wanted of every package that is not to go.
+        """Return what stands at each ref: of the status branch, which has a history, the tree; of states no traces.
 
-        How drafts came to that is another matter: a wave of which nothing is known closes, and opens again.
+        What is on its way out keeps the trace that it had, and is rendered no more.
         """
         look = self.look()
-        wanted = {
-            f"{cluster}/{name}": (record.wanted, record.review, record.outcome.get("kind"))
-            for cluster in self.clusters
-            if (state := look.state(cluster))
-            for name, record in state.packages.items()
-        }
-        return {**{ref: self.fleet.tree(one) for ref, one in look.heads(HEADS).items()}, **wanted}
+        states = {STATE + one: _with_traces(state, {}) for one in self.clusters if (state := look.state(one))}
+        status = {ref: self.fleet.tree(one) for ref, one in look.heads(f"{HEADS}reconciler/status").items()}
+        return {**look.refs, **states, **status}
 
-    def forget_traces(self) -> None:
-        """Take the traces out of all states: every package has to be rendered again."""
+    def upgrade(self) -> None:
+        """Have it in all states that packages were rendered by another engine: each has to be again."""
         look = self.look()
         for cluster in self.clusters:
             if state := look.state(cluster):
-                written = write_state(_without_traces(state))
+                written = write_state(_with_traces(state, {"engine": "another"}))
                 before = self.fleet.files(look.refs[STATE + cluster])
                 files = {**before, **{path: self.fleet.write("blob", data) for path, data in written.items()}}
                 if files != before:
-                    self.fleet.point(STATE + cluster, self.fleet.commit(files, [], "no traces", 0))
+                    self.fleet.point(STATE + cluster, self.fleet.commit(files, [], "another engine", 0))
 
     def _check(self, start: Look, before: Look, after: Look) -> None:
         super()._check(start, before, after)
@@ -420,8 +416,10 @@ def _resource(name: str, how: str, flavour: int, *, attached: bool) -> str:
             return f"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n{marks}rules: []\nlevel: {flavour}\n"
 
 
-def _without_traces(state: DestinationState) -> DestinationState:
-    return replace(state, packages={name: replace(one, trace={}) for name, one in state.packages.items()})
+def _with_traces(state: DestinationState, answers: Mapping[str, str]) -> DestinationState:
+    """Return the state with these answers in the traces of packages that have any; {} takes all out."""
+    traces = {name: {**one.trace, **answers} if answers and one.trace else {} for name, one in state.packages.items()}
+    return replace(state, packages={name: replace(one, trace=traces[name]) for name, one in state.packages.items()})
 
 
 def _is_wanted(record: PackageRecord) -> bool:
