@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.krm.findings import Code, Finding, softened
+from reconciler.krm.yaml import Path
 from reconciler.krm.yaml.same import same
 from reconciler.rules.fields import Faults, Fields, shown
 from reconciler.rules.presets.codes import (
@@ -54,13 +55,24 @@ def read_entries(
     faults = fields.faults
     before = len(faults.findings)
     known = _ENTRY_FIELDS if strict else None
-    entries = [entry for one in fields.mappings(name, known) if (entry := _read_entry(one, strict=strict))]
+    mappings = (
+        Fields(item, path, faults, known) for path, item in fields.items(name) if _is_mapping(item, path, faults)
+    )
+    entries = [entry for one in mappings if (entry := _read_entry(one, strict=strict))]
     entries = _unique(entries, faults, told, twice)
     found = faults.findings[before:]
     of_plugins = tuple(one for one in found if one.code in _OF_PLUGINS)
     faults.findings[before:] = [one for one in found if one.code not in _OF_PLUGINS]
     told.findings += of_plugins
     return Entries(tuple(entries), of_plugins)
+
+
+def _is_mapping(value: object, path: Path, faults: Faults) -> bool:
+    if isinstance(value, Mapping):
+        return True
+    # not quoted: what stands where an option should may be a secret
+    faults.add(path, "must be a mapping with a name")
+    return False
 
 
 def _read_entry(one: Fields, *, strict: bool) -> Entry | None:
@@ -92,8 +104,14 @@ def _read_source(one: Fields, name: str, *, strict: bool) -> Source | None:
         case "value":
             return Given(one.data["value"])
         case "expression":
-            return Expression(one.text("expression"))
+            if isinstance(one.data["expression"], str):
+                return Expression(one.data["expression"])
+            one.fault("expression", "must be a string: quote it")
+            return None
         case _:
+            if not isinstance(one.data["valueFrom"], Mapping):
+                one.fault("valueFrom", "must be a mapping with a secret")
+                return None
             return _read_value_from(one.mapping("valueFrom", _FROM_FIELDS if strict else None))
 
 
@@ -108,6 +126,9 @@ def _read_value_from(one: Fields) -> SecretRef | None:
     secret = one.data.get("secret")
     if isinstance(secret, str):
         return _complete(one, secret, one.text("key"))
+    if secret is not None and not isinstance(secret, Mapping):
+        one.fault("secret", "must be a mapping with a name and a key")
+        return None
     nested = one.mapping("secret", ("name", "key"))
     name, key = nested.text("name"), nested.text("key")
     if one.has("key") and one.data["key"] != key:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding, errors, softened
@@ -53,7 +54,7 @@ def presets_of(catalog: Catalog, inventory: Inventory, around: Surroundings) -> 
     guards = run.guard()
     return RoomResult(
         tuple(one.variant for one in run.outcomes if isinstance(one, Made)),
-        (*(one.stalled for one in run.outcomes if isinstance(one, Failed | Resting)), *run.stalled),
+        tuple(_told_once((*(one.stalled for one in run.outcomes if isinstance(one, Failed | Resting)), *run.stalled))),
         (*run.statuses, *run.preset_statuses(guards), *run.override_statuses()),
         (*world.findings, *run.findings, *run.late_findings(guards)),
         frozenset(run.kept),
@@ -233,6 +234,14 @@ def _moved(wish: Wish, ground: Ground) -> Finding | None:
         f'spec.clusterName must stay "{there[0]}", where it is published, and cannot become "{wish.place.repository}"'
     )
     return IMMUTABLE_FIELD_CHANGED.finding(message, wish.written.where_at(("spec", "clusterName")))
+
+
+def _told_once(stalled: Iterable[Stalled]) -> Iterator[Stalled]:
+    """Yield what is stalled, with each finding where it is met first: one entry may spoil the Plugins of a fleet."""
+    told: set[Finding] = set()
+    for one in stalled:
+        yield replace(one, findings=tuple(each for each in one.findings if each not in told))
+        told.update(one.findings)
 
 
 def _is_owner(key: ObjectKey) -> bool:
