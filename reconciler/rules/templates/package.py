@@ -95,11 +95,6 @@ class _Told:
         """Note what is to be said of the document."""
         self.findings += (finding_of(self.resource, note) for note in notes)
 
-    @property
-    def failed(self) -> bool:
-        """Whether an error is among it."""
-        return bool(errors(self.findings))
-
 
 def materialise(files: FileTree, pairs: Pairs, options: Options | None = None) -> TemplatedPackage:
     """Return a package with the effective templates of its children in the place of their own.
@@ -157,15 +152,13 @@ def _child(child: Member, pairs: Pairs, options: Options) -> Templated:
     asked = (resource.key, *((wanted,) if wanted else ()))
     told.note(pairs.troubles.get(resource.key, ()))
     mode = _mode(told, options.mode)
-    if resource.annotations.get(MARK) == "true":
-        message = f"must be what its template was before that was merged; {MARK} says that it was"
-        told.note([Note(MATERIALISED_INPUT, message, ("metadata", "annotations", MARK))])
+    told.note(_mark_faults(resource))
     parent = pairs.parent_of(child)
-    if parent is None:
+    if parent is None or child.key not in pairs.children or resource.annotations.get(MARK) == "true":
         return Templated(resource, resource.document, tuple(told.findings), (), asked)
     told.note(_template_faults(resource, rule.child, rule.properties))
     told.note(_inherited_faults(child, parent))
-    if told.failed and any(one.code == INVALID_TEMPLATE_TYPE.name for one in told.findings):
+    if any(one.code == INVALID_TEMPLATE_TYPE.name for one in told.findings):
         return Templated(resource, resource.document, tuple(told.findings), (), asked)
     effect = effect_of(child, parent, options.operator, mode)
     told.note(effect.notes)
@@ -180,6 +173,13 @@ def _mode(told: _Told, mode: Mode) -> Mode:
     message = f"{MODE_ANNOTATION} must be {' or '.join(_MODES)}, not {shown(said)}"
     told.note([Note(TEMPLATE_MODE_INVALID, message, ("metadata", "annotations", MODE_ANNOTATION))])
     return mode
+
+
+def _mark_faults(resource: PackageResource) -> Iterator[Note]:
+    """Yield that a child was merged already: its next template would keep what its parent does not say any more."""
+    if resource.annotations.get(MARK) == "true":
+        message = f"{resource.key} must have its own template alone; {MARK} says that one was merged into it already"
+        yield Note(MATERIALISED_INPUT, message, ("metadata", "annotations", MARK))
 
 
 def _template_faults(resource: PackageResource, side: Side, properties: tuple[str, ...]) -> Iterator[Note]:
