@@ -148,9 +148,18 @@ class Desk:
         """Find out how far rules have come, of what all clusters have published: only then can be rendered."""
         mile = self._render.last_mile
         if mile.rollouts:
-            progresses = Progresses(self._clusters, self._render.answers, mile)
+            found = (one for one in self._clusters.values() if one)
+            since = {one.destination.name: self._published_since(one) for one in found}
+            progresses = Progresses(self._clusters, self._render.answers, mile, since)
             self.rollouts = progresses.rollouts(self._now)
             self._render = replace(self._render, last_mile=with_rollouts(mile, self.rollouts))
+
+    def _published_since(self, surveyed: Surveyed) -> Mapping[str, int]:
+        one, packages = surveyed.destination, surveyed.ground.state.packages
+        # what people change of it afterwards is not published anew
+        there = {package: str(record.ours.rendered) for package, record in packages.items() if record.ours}
+        # a cache that knows nothing, as on a runner that starts afresh every time, must not hold a rollout up for ever
+        return self._tools.published.look(f"{one.url} {one.name}", there, self._now, start=0)
 
     def _decide(self, surveyed: Surveyed | DestinationPlan) -> Decided | DestinationPlan:
         if isinstance(surveyed, DestinationPlan):

@@ -9,6 +9,7 @@ from pathlib import Path
 from reconciler.daemon.approvals import Approvals, Approved
 from reconciler.daemon.config import ConfigSnapshot
 from reconciler.daemon.events import log
+from reconciler.daemon.first_seen import FirstSeen
 from reconciler.daemon.open_drafts import RefNames
 from reconciler.daemon.proposals import Proposals
 from reconciler.daemon.publish import HEADS, Announce, Written, describe, push_all
@@ -93,6 +94,10 @@ class Push:
         """Push what is proposed to the config."""
         return proposals.push(proposal, snapshot)
 
+    def remember(self, seen: FirstSeen) -> None:
+        """Write down what the pass saw first, for the next process."""
+        seen.keep()
+
     def finish(self, plan: FleetPlan, remotes: Remotes) -> None:
         """Commit and push what has changed of the status; a lost race is tried again on the new head."""
         if remotes.get(self._status_url) is None:
@@ -143,6 +148,9 @@ class _Unpushed:
     """What nobody but `Push` does: tags, approvals, proposals and requests are there to be looked at."""
 
     unwritten = ""
+
+    def remember(self, seen: FirstSeen) -> None:
+        """Forget it: looking at a plan is nothing that others wait for."""
 
     def tag(self, remote: Remote, written: Sequence[Written]) -> Tagged:
         """Make none: what is tagged has been published before."""

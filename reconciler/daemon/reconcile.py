@@ -215,6 +215,7 @@ def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publishe
         # of what cannot be read nobody knows which policies it names
         fleet = replace(fleet, findings=(*fleet.findings, *unused_findings(fleet.usages(), fleet.policies)))
     publisher.finish(fleet, remotes)
+    publisher.remember(tools.published)
     is_to_retry = isinstance(proposed, Failed) or tagged.failed or approved.failed
     next_wave = found.now if desk.rollouts.is_unsure and desk.renders else desk.rollouts.due
     due = _due(room, retry if is_to_retry else None, approved.due, requested.due, next_wave)

@@ -285,6 +285,10 @@ class DestinationObjects:
         """Return the committer date of a commit."""
         return self._commit(commit).seconds
 
+    def is_ours(self, commit: CommitId) -> bool:
+        """Return whether a commit says that it is one of ours: such a one has the date of its content."""
+        return _PACKAGE_TRAILER in read_trailers(self._commit(commit).message)
+
     def _step(self, commit: CommitId) -> Step:
         message = self._commit(commit).message
         package = read_trailers(message).get(_PACKAGE_TRAILER, "")

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from reconciler.daemon.approvals import Approved
 from reconciler.daemon.config import ConfigSnapshot
+from reconciler.daemon.first_seen import FirstSeen
 from reconciler.daemon.open_drafts import RefNames
 from reconciler.daemon.proposals import Proposals
 from reconciler.daemon.publish import Written
@@ -75,6 +76,10 @@ class Publisher(Protocol):
         """Bring the status of the config objects there; the last act of a pass."""
         ...
 
+    def remember(self, seen: FirstSeen) -> None:
+        """Write down what a pass saw first, if it was one that counts."""
+        ...
+
 
 class Rooms(Protocol):
     """All rooms together."""
@@ -125,6 +130,7 @@ class Tools:
     tagging: Callable[[Catalog], Tagging]
     proposals: Proposals
     requests: Requests
+    published: FirstSeen
     clock: Callable[[], float]
     by_annotation: bool = False
     missing_is_empty: bool = False

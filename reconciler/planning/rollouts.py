@@ -15,6 +15,9 @@ from reconciler.rules.overrides.rollout import Behind, Gate, Progress, Published
 from reconciler.rules.variant import Variant
 from reconciler.snapshot.trace import Answers, question
 
+# since when the packages of each cluster are published as they are, as far as anybody has looked
+SeenSince = Mapping[str, Mapping[str, int]]
+
 
 @dataclass(frozen=True)
 class Rollouts:
@@ -35,9 +38,12 @@ class Rollouts:
 class Progresses:
     """How far the packages of each cluster have come, as their states and branches tell."""
 
-    def __init__(self, surveyed: Mapping[str, Surveyed | None], answers: Answers, last_mile: LastMile) -> None:
+    def __init__(
+        self, surveyed: Mapping[str, Surveyed | None], answers: Answers, last_mile: LastMile, first_seen: SeenSince
+    ) -> None:
         # a cluster that could not be read is there, with nothing known of it
         self._surveyed = surveyed
+        self._first_seen = first_seen
         self._answers = answers
         self._last_mile = last_mile
         self._current: dict[tuple[str, str], bool] = {}
@@ -101,7 +107,22 @@ class Progresses:
             return Unknown(package)
         if record.outcome.get("kind") == "blocked" or not _is_published(record, surveyed.ground.look(package)):
             return Behind(package)
-        return Published(package, _since(record, surveyed))
+        return Published(package, self._since(record, surveyed, package))
+
+    def _since(self, record: PackageRecord, surveyed: Surveyed, package: str) -> int:
+        """Return when what is published was; what was there before us has been there for ever.
+
+        A commit of ours has the date of its content, and may become what is published much later: then it counts since
+        when it was seen there.
+        """
+        brought = [one.commit for one in record.revisions if one.offer.rendered == record.wanted]
+        if not brought:
+            return 0
+        objects, name = surveyed.ground.objects, surveyed.destination.name
+        dated = objects.seconds(brought[-1])
+        if not objects.is_ours(brought[-1]):
+            return dated
+        return max(dated, self._first_seen.get(name, {}).get(package, 0))
 
     def _is_current(self, variant: Variant, surveyed: Surveyed) -> bool:
         """Return whether the package was made from what it is made of today, as far as that has arrived."""
@@ -138,9 +159,3 @@ def _in_doubt(rule: RuleId, surveyed: Surveyed, winners: Collection[str]) -> Ite
 def _is_published(record: PackageRecord, seen: Seen) -> bool:
     """Return whether the cluster branch has what was wanted last, people's later edits aside."""
     return record.wanted is not None and record.wanted in (seen.published, record.ours and record.ours.rendered)
-
-
-def _since(record: PackageRecord, surveyed: Surveyed) -> int:
-    """Return when what is published was; what was there before us has been there for ever."""
-    brought = [one.commit for one in record.revisions if one.offer.rendered == record.wanted]
-    return surveyed.ground.objects.seconds(brought[-1]) if brought else 0

@@ -46,6 +46,10 @@ class Repository(Protocol):
         """Return the committer date of a commit, in seconds since 1970."""
         ...
 
+    def is_ours(self, commit: CommitId) -> bool:
+        """Return whether a commit says that it is one of ours: such a one has the date of its content."""
+        ...
+
 
 @dataclass(frozen=True)
 class Heads:

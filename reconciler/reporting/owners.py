@@ -27,6 +27,7 @@ from reconciler.snapshot.trace import ABSENT
 REVIEW = "the draft waits for review"
 # in this order, which state does not keep
 _RENDER_FIELDS = ("status", "reason", "message", "unmetGates")
+_GENERATED = "all that it has on clusters is drafted or published"
 _PLANNED = Condition("Ready", "True", "Planned", "its branches were read and its packages decided on")
 
 
@@ -116,8 +117,12 @@ def _outcomes(plan: FleetPlan) -> Iterator[ObjectStatus]:
                 "contextDependencies": _dependencies(outcome),
                 "pending": _pending(outcome),
             }
-            conditions = outcome.conditions if isinstance(outcome, Blocked) else (VALID, READY)
+            conditions = outcome.conditions if isinstance(outcome, Blocked) else (VALID, _ready(outcome.variant))
             yield _status(outcome.variant, conditions, told(fields))
+
+
+def _ready(variant: Variant) -> Condition:
+    return READY if variant.upstream else replace(READY, message=_GENERATED)
 
 
 def _record(outcome: Outcome, plan: DestinationPlan) -> PackageRecord | None:

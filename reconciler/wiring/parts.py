@@ -12,6 +12,7 @@ from pathlib import Path
 from reconciler import __version__
 from reconciler.daemon.backoff import Backoff
 from reconciler.daemon.config import ConfigSnapshot, FolderConfig, RepositoryConfig
+from reconciler.daemon.first_seen import FirstSeen
 from reconciler.daemon.proposals import STATE_NAME, FolderProposals, Proposals, RepositoryProposals
 from reconciler.daemon.remotes import Remotes
 from reconciler.daemon.request_board import Forges, RequestBoard
@@ -220,6 +221,7 @@ class _Builder:
             tagging=catalogs.tagging,
             proposals=self._proposals(),
             requests=self._requests(),
+            published=FirstSeen(self._cache / "published.json"),
             clock=self._clock,
             by_annotation=self._settings.approvals.by_annotation,
             missing_is_empty=missing_is_empty,

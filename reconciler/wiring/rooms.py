@@ -17,7 +17,7 @@ from reconciler.gitio.errors import GitError
 from reconciler.gitio.source import Source, resolve_repository
 from reconciler.gitio.url import parse_url
 from reconciler.krm.digest import digest
-from reconciler.krm.findings import Finding, Where
+from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.planning.destination import Destination
@@ -116,7 +116,7 @@ class Catalogs:
         before = Placed(states, remotes)
         placed = placements_of(catalog, layout.inventory, Around(before, percent, engine, before.held()))
         told = RoomResult(findings=tuple(layout.findings))
-        return _housed(joined([variants_of(catalog, around), placed, told]), layout)
+        return _housed(joined([variants_of(catalog, around), placed, told]), layout, catalog)
 
     def renderer(self, catalog: Catalog) -> Renderer:
         """Return what renders packages by a catalog."""
@@ -213,17 +213,17 @@ def _destination(one: Repository, url: str) -> Destination:
     )
 
 
-def _housed(result: RoomResult, layout: _Layout) -> RoomResult:
+def _housed(result: RoomResult, layout: _Layout, catalog: Catalog) -> RoomResult:
     """Return the result without packages for clusters that have no place: no Repository, and no fleet (design 10.3)."""
     lost = sorted({one.place.repository for one in result.variants} & set(layout.homeless))
-    findings = (_no_destination(layout.inventory.homes[name], name) for name in lost)
+    findings = (_no_destination(catalog.objects[layout.inventory.homes[name]], name) for name in lost)
     variants = tuple(one for one in result.variants if one.place.repository not in layout.homeless)
     return replace(result, variants=variants, findings=(*result.findings, *findings))
 
 
-def _no_destination(home: ObjectKey, name: str) -> Finding:
+def _no_destination(home: ConfigObject, name: str) -> Finding:
     message = f"cluster {name} has no Repository, and without fleet.url there is nowhere else for what goes to it"
-    return NO_DESTINATION.finding(message, Where(object=str(home)))
+    return NO_DESTINATION.finding(message, home.where)
 
 
 def _of_fleet(one: ConfigObject, url: str) -> Destination:

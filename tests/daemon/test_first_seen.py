@@ -49,6 +49,21 @@ def test_nothing_new_is_not_written(file: Path) -> None:
     assert not file.exists()
 
 
+def test_what_is_there_before_anybody_looks_is_as_old_as_is_said(file: Path) -> None:
+    seen = FirstSeen(file)
+
+    assert seen.look("berlin", {"gw": "t1"}, 100, start=0) == {"gw": 0}
+    assert seen.look("berlin", {"gw": "t2", "web": "t1"}, 200, start=0) == {"gw": 200, "web": 200}
+
+
+def test_that_nothing_was_there_is_remembered(file: Path) -> None:
+    seen = FirstSeen(file)
+    seen.look("berlin", {}, 100, start=0)
+    seen.keep()
+
+    assert FirstSeen(file).look("berlin", {"gw": "t1"}, 200, start=0) == {"gw": 200}
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -492,3 +492,29 @@ def test_a_second_daemon_comes_to_the_same_refs(world: World) -> None:
     assert drafted(world) == {"berlin": 5}
     assert git(world.fleet, "rev-list", "--count", "clusters/berlin..drafts/berlin") == "1"
     assert world.settle().is_silent
+
+
+# what is published without a date of its own
+
+
+def test_a_soak_begins_when_an_approval_is_seen_however_old_the_draft_is(world: World) -> None:
+    write_rule(world, 5)
+    world.settle()
+    world.now += 30 * HOUR
+    world.act("approve", "amsterdam", at_once=True)
+
+    seen = world.sync()
+
+    assert (seen.report.due, drafted(world)) == (world.now + HOUR, {})
+    world.now += HOUR
+    assert world.sync().moved == {"drafts/berlin"}
+
+
+def test_a_cache_that_knows_nothing_believes_git(world: World) -> None:
+    write_rule(world, 5)
+    world.settle()
+    world.act("approve", "amsterdam", at_once=True)
+    world.now += 30 * HOUR
+    (world.folder / "cache" / "published.json").unlink()
+
+    assert world.sync().moved == {"drafts/berlin"}

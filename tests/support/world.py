@@ -168,7 +168,7 @@ class _Interrupted:
         self._pending = pending
         self._before = before
         self.propose, self.finish, self.tag = push.propose, push.finish, push.tag
-        self.request = push.request
+        self.request, self.remember = push.request, push.remember
 
     @property
     def unwritten(self) -> str:

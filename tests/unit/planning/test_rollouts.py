@@ -79,7 +79,7 @@ LATER = PUBLISHED_AT + HOUR
 
 
 def rollouts(known: PackageRecord | None, published: str = "v2", now: int = LATER, one: Variant = GW) -> Rollouts:
-    return Progresses({"berlin": surveyed(known, published, one)}, ANSWERS, MILE).rollouts(now)
+    return Progresses({"berlin": surveyed(known, published, one)}, ANSWERS, MILE, {}).rollouts(now)
 
 
 def opened(found: Rollouts) -> Iterable[str]:
@@ -126,7 +126,7 @@ def test_what_people_changed_after_publishing_is_still_published() -> None:
 
 
 def test_a_cluster_that_cannot_be_read_holds_up_the_next_wave() -> None:
-    found = Progresses({"berlin": None}, ANSWERS, MILE).rollouts(PUBLISHED_AT)
+    found = Progresses({"berlin": None}, ANSWERS, MILE, {}).rollouts(PUBLISHED_AT)
 
     assert opened(found) == ["berlin"]
     assert found.is_unsure is False
@@ -160,7 +160,7 @@ def test_what_has_come_to_a_cluster_stays_while_not_all_is_known(
 ) -> None:
     known = {"berlin": surveyed(made_with(berlin), "v2", GW), "lisbon": surveyed(arrived(lisbon), "v2", LISBON)}
 
-    assert opened(Progresses(known, ANSWERS, MILE).rollouts(LATER)) == expected
+    assert opened(Progresses(known, ANSWERS, MILE, {}).rollouts(LATER)) == expected
 
 
 def test_what_has_come_to_a_cluster_goes_back_where_a_package_is_behind() -> None:
@@ -169,7 +169,7 @@ def test_what_has_come_to_a_cluster_goes_back_where_a_package_is_behind() -> Non
         "lisbon": surveyed(arrived(TODAY), "v2", LISBON),
     }
 
-    assert opened(Progresses(known, ANSWERS, MILE).rollouts(LATER)) == ["berlin"]
+    assert opened(Progresses(known, ANSWERS, MILE, {}).rollouts(LATER)) == ["berlin"]
 
 
 DOUBTFUL = made_with(TODAY, policies={"OverridePolicy/shop/sizing": {"resources": {}, "rules": [0]}})
@@ -199,6 +199,24 @@ def test_a_package_in_doubt_keeps_the_next_wave_closed(
 ) -> None:
     there = replace(surveyed(known, "v2", GW), claims=claims)
 
-    found = Progresses({"berlin": there}, ANSWERS, MILE).rollouts(LATER)
+    found = Progresses({"berlin": there}, ANSWERS, MILE, {}).rollouts(LATER)
 
     assert (opened(found), found.is_unsure) == (expected, False)
+
+
+@pytest.mark.parametrize(
+    ("ours", "due"),
+    [
+        # it has the date of its content, however long it lay on a draft
+        pytest.param(("b1",), LATER + 100, id="a-commit-of-ours"),
+        pytest.param((), None, id="a-merge-of-people"),
+    ],
+)
+def test_a_soak_begins_when_it_is_published(ours: tuple[str, ...], due: int | None) -> None:
+    one = surveyed(made_with(TODAY), "v2", GW)
+    objects = replace(one.ground.objects, ours=ours)  # type: ignore[type-var]
+    there = {"berlin": replace(one, ground=replace(one.ground, objects=objects))}
+    found = Progresses(there, ANSWERS, MILE, {"berlin": {"gw": PUBLISHED_AT + 100}}).rollouts(LATER)
+
+    assert found.due == due
+    assert opened(found) == (["berlin"] if due else ["berlin", "lisbon"])

@@ -85,6 +85,7 @@ class Tables:
     collide: bool = False
     forks: Mapping[str, str] = field(default_factory=dict)
     dates: Mapping[str, int] = field(default_factory=dict)
+    ours: Collection[str] = ()
 
     def tree_at(self, commit: CommitId, path: str) -> TreeId | None:
         found = self.packages.get(commit, {}).get(path)
@@ -119,6 +120,9 @@ class Tables:
 
     def seconds(self, commit: CommitId) -> int:
         return self.dates.get(commit, 0)
+
+    def is_ours(self, commit: CommitId) -> bool:
+        return commit in self.ours
 
     def offers_more(self, head: CommitId, base: CommitId, branch: CommitId, besides: Collection[str] = ()) -> bool:
         return self.more

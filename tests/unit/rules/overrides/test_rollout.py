@@ -133,7 +133,8 @@ def test_what_a_closed_wave_waits_for() -> None:
     found = opened({"canary": [Unknown("b"), Behind("a"), Published("c", NOW)]})
 
     assert found.waits == {
-        1: "waits for cluster canary: a is not published with this text; cluster canary: b is not published with this text",
+        1: "waits for cluster canary: a is not published with this text;"
+        " cluster canary: b is not published with this text",
         2: "waits for wave 1 to open",
         3: "waits for wave 1 to open",
     }
