@@ -31,7 +31,7 @@ class Guarded:
 
 def guard_preset(preset: Preset, wanted: Collection[Unit], ground: Ground) -> Guarded:
     """Return which Plugins of a preset may go, of those that it does not want any more."""
-    existing = [unit for unit, owner in ground.owned.items() if owner.set == preset.key]
+    existing = ground.had.get(preset.key, ())
     doomed = sorted(unit for unit in existing if unit not in wanted)
     suspended = [unit for unit in doomed if is_suspended(unit, ground)]
     doomed = [unit for unit in doomed if unit not in suspended]
@@ -63,7 +63,7 @@ def guard_suspended(gone: Collection[Unit], ground: Ground) -> Mapping[ObjectKey
 def is_suspended(unit: Unit, ground: Ground) -> bool:
     """Tell whether the Plugin that stands somewhere says that it is suspended."""
     cluster, package = unit
-    published = ground.around.before.published(cluster).get(package, {})
+    published = ground.published(cluster).get(package, {})
     return SUSPEND in string_map(published, "annotations")
 
 

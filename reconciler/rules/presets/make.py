@@ -127,7 +127,7 @@ class Maker:
         spec, text = with_options(data, resolution.options)
         return Variant(
             wish.owner, wish.place, Generated(FileTree({PLUGIN_FILE: File(text.encode())})),
-            RestorePlugin(spec, marks.without_labels, marks.without_annotations),
+            RestorePlugin(wish.key.name, spec, marks.without_labels, marks.without_annotations),
             {**_facts(wish, data, resolution), "engine": self._around.engine},
             adoption=_adoption(wish), deletion=self._deletion(wish), findings=findings,
             provenance=PluginProvenance(PLUGIN_FILE, str(wish.key), resolution),

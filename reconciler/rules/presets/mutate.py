@@ -6,7 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.krm.yaml import YamlError, parse
+from reconciler.krm.yaml import parse
+from reconciler.krm.yaml.same import same
+from reconciler.rules.presets.model import PLUGIN
 from reconciler.rules.variant import Earlier, Mutated
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.trace import View
@@ -21,23 +23,25 @@ class RestorePlugin:
     People's other labels and annotations stay, and nothing else of theirs: manual edits of a spec are overwritten.
     """
 
+    name: str
     spec: Mapping[str, Any]
     without_labels: frozenset[str] = frozenset()
     without_annotations: frozenset[str] = frozenset()
 
     def __call__(self, files: FileTree, view: View, earlier: Earlier | None = None) -> Mutated:
-        """Return the package with its Plugin put right."""
-        try:
-            source = parse(files[PLUGIN_FILE].data)
-        except (KeyError, YamlError):
-            # the room's own file is there and can be read, whatever people do: it is given back before
-            return Mutated(files)
-        document = source.documents[0]
+        """Return the package with its Plugin put right, wherever in its file people have moved it."""
+        source = parse(files[PLUGIN_FILE].data)
+        number = next(number for number, one in enumerate(source.documents) if self._is_plugin(one.data))
+        document = source.documents[number]
         data = {**document.data, "metadata": self._metadata(document.data["metadata"]), "spec": dict(self.spec)}
-        if data == document.data:
+        if same(data, document.data):
             return Mutated(files)
-        written = source.replace(0, document.with_data(data)).to_bytes()
+        written = source.replace(number, document.with_data(data)).to_bytes()
         return Mutated(files.with_files({PLUGIN_FILE: written}))
+
+    def _is_plugin(self, data: Any) -> bool:
+        # the room's own file is given back before, so that it is there and can be read
+        return isinstance(data, dict) and data.get("kind") == PLUGIN and data["metadata"].get("name") == self.name
 
     def _metadata(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
         kept = dict(metadata)

@@ -45,7 +45,7 @@ def presets_of(catalog: Catalog, inventory: Inventory, around: Surroundings) -> 
     What cannot be worked out stays as it is: a Plugin, or all of a preset where not even its clusters can be told.
     """
     world = read_world(catalog, inventory)
-    ground = Ground(world.fleet, inventory, around, around.before.owned())
+    ground = Ground(world.fleet, inventory, around)
     run = _Run(world, ground)
     run.read_presets()
     run.read_plugins()
@@ -226,8 +226,7 @@ def _moved(wish: Wish, ground: Ground) -> Finding | None:
     """Return why a Plugin that is published on one cluster cannot go to another (greenhouse 10)."""
     if wish.preset:
         return None
-    homes = [cluster for (cluster, package), owner in ground.owned.items() if owner.key == wish.key]
-    there = [cluster for cluster in homes if wish.unit[1] in ground.around.before.published(cluster)]
+    there = [cluster for cluster, package in ground.had.get(wish.key, ()) if package in ground.published(cluster)]
     if not there or wish.place.repository in there:
         return None
     message = (

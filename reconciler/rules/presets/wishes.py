@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
-from reconciler.krm.names import segment_fault
+from reconciler.krm.names import label_value_fault, segment_fault
 from reconciler.rules.clusters.inventory import Inventory
+from reconciler.rules.guards import Unit
 from reconciler.rules.presets.codes import (
     NAME_COLLISION,
     PLUGIN_CLUSTER_MISSING,
@@ -33,19 +36,39 @@ from reconciler.rules.variant import Owner, Place
 SUSPEND = f"{GROUP}/suspend"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ground:
-    """Where Plugins can go, and what stands there."""
+    """Where Plugins can go, and what stands there; each branch is looked at once."""
 
     fleet: Fleet
     inventory: Inventory
     around: Surroundings
-    owned: Mapping[tuple[str, str], Owner]
+    _published: dict[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+
+    @cached_property
+    def owned(self) -> Mapping[Unit, Owner]:
+        """The owners of the Plugins that are there."""
+        return dict(sorted(self.around.before.owned().items()))
+
+    @cached_property
+    def had(self) -> Mapping[ObjectKey, Sequence[Unit]]:
+        """What each owner has, and each preset."""
+        found: dict[ObjectKey, list[Unit]] = {}
+        for unit, owner in self.owned.items():
+            for key in filter(None, (owner.key, owner.set)):
+                found.setdefault(key, []).append(unit)
+        return found
+
+    def published(self, cluster: str) -> Mapping[str, Mapping[str, Any]]:
+        """Return the Plugins on the branch of a cluster, by package."""
+        if cluster not in self._published:
+            self._published[cluster] = self.around.before.published(cluster)
+        return self._published[cluster]
 
     def wish(self, by: Preset | StandalonePlugin, name: str, cluster: str, *, of_cluster: bool = True) -> Wish:
         """Return a wish for a Plugin on a cluster that there is."""
         key, package = plugin_key(by.one.key.namespace, name), f"plugins/{name}"
-        owner, published = self.owned.get((cluster, package)), self.around.before.published(cluster)
+        owner, published = self.owned.get((cluster, package)), self.published(cluster)
         return Wish(
             key,
             Place(self.inventory.homes[cluster].namespace, cluster, package),
@@ -62,8 +85,9 @@ def preset_wishes(preset: Preset, clusters: Iterable[str], ground: Ground) -> It
     for cluster in clusters:
         name = plugin_name(preset.key.name, cluster)
         wish = ground.wish(preset, name, cluster)
-        if fault := segment_fault(name):
-            message = f"the Plugin of {preset.key} on {cluster} must have a name that a folder can have: {fault}"
+        labels = filter(None, map(label_value_fault, (cluster, preset.spec.definition.name)))
+        if fault := segment_fault(name) or next(labels, None):
+            message = f"the Plugin of {preset.key} on {cluster} must have names for its folder and its labels: {fault}"
             yield failed_for(wish, (PLUGIN_NAME_INVALID.finding(message, preset.one.where_at(("metadata", "name"))),))
         else:
             yield wish

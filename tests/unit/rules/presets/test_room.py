@@ -109,7 +109,8 @@ def test_clusters_that_stop_matching(text: str, released: list[Unit], is_held: b
     guard = result.guards[preset_key()]
     assert guard.places == {Place("acme", cluster_name, package) for cluster_name, package in released}
     assert ("DeletionHeld" in told(result)) == is_held
-    states = {row["state"] for row in status(result).fields["pluginStatuses"] if row["clusterName"] in ("c-8", "c-9")}  # type: ignore[attr-defined]
+    rows: Any = status(result).fields["pluginStatuses"]
+    states = {row["state"] for row in rows if row["clusterName"] in ("c-8", "c-9")}
     assert states == ({""} if text == choosing(10) else {"PendingDeletion"})
 
 
@@ -417,7 +418,8 @@ def test_a_preset_is_ready_when_its_plugins_are(states: dict[str, Any], ready: A
 def test_the_status_of_a_preset_has_a_row_for_each_cluster() -> None:
     result = room([EAST, WEST, SIZE, preset(on={"west": [given("size", "big")]})])
 
-    east, west = status(result).fields["pluginStatuses"]  # type: ignore[misc]
+    rows: Any = status(result).fields["pluginStatuses"]
+    east, west = rows
     assert east == {"pluginName": "logs-east", "clusterName": "east", "state": "", "codes": []}
     assert (west["state"], west["codes"]) == ("Failed", ["OptionTypeMismatch"])
     assert status(result).fields["pluginDefinitionVersion"] == "2.0.0"
