@@ -165,8 +165,8 @@ def _adoption(wish: Wish) -> AdoptionPolicy:
 
 def _facts(wish: Wish, data: Mapping[str, Any], resolution: Resolution) -> dict[str, str]:
     """Return what the Plugin depends on by the object that says it: what did not win is none of its business."""
-    said: dict[str, list[str]] = {}
+    said: dict[ConfigObject, list[str]] = {}
     for option in resolution.options:
-        said.setdefault(str(option.winner.by), []).append(option.digest)
-    said.setdefault(str(wish.written.key), []).append(digest(data))
-    return {name: digest(values) for name, values in sorted(said.items())}
+        said.setdefault(option.winner.one, []).append(option.digest)
+    said.setdefault(wish.written, []).append(digest(data))
+    return {str(one.key): digest(" ".join(values)) for one, values in said.items()}

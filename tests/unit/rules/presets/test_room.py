@@ -430,3 +430,45 @@ def test_the_status_of_an_override_says_its_layer_and_how_far_it_reaches() -> No
     result = room([EAST, WEST, SIZE, preset(), override([given("size", 2)], clusters={"clusterNames": ["east"]})])
 
     assert status(result, "PluginOverride", "ov").fields == {"layer": "override-cluster", "plugins": 1}
+
+
+@pytest.mark.parametrize(
+    ("own", "namespace", "code"),
+    [
+        pytest.param("c" * 64, "acme", "PluginNameInvalid", id="a-cluster-that-cannot-be-a-label"),
+        pytest.param("far", "moon", "", id="a-cluster-of-another-organization"),
+    ],
+)
+def test_clusters_that_get_no_plugin(own: str, namespace: str, code: str) -> None:
+    result = room([EAST, cluster(own, namespace=namespace), SIZE, preset()])
+
+    assert list(plugins(result)) == ["east/logs-east"]
+    assert told(result) == ([code] if code else [])
+
+
+def test_what_stands_on_a_branch_without_being_read_is_somebody_elses() -> None:
+    result = room([EAST, SIZE, preset()], Branches().with_plugin(("east", "plugins/logs-east"), {}))
+
+    assert told(result) == ["PluginNotManaged"]
+
+
+@pytest.mark.parametrize(("mark", "adoption"), [("", "adoptNone"), ("true", "adoptExisting")])
+def test_a_plugin_of_its_own_takes_over_what_its_author_says(mark: str, adoption: str) -> None:
+    text = plugin(annotations={"reconciler.dev/adopt": mark} if mark else None)
+
+    result = room([EAST, SIZE, text], Branches().with_plugin(("east", "plugins/boards"), standing("boards")))
+
+    assert variant_of(result, "east/boards").adoption == adoption
+
+
+def test_each_branch_is_looked_at_once() -> None:
+    asked: list[str] = []
+
+    class Noting(Branches):
+        def published(self, cluster: str) -> Any:
+            asked.append(cluster)
+            return super().published(cluster)
+
+    room([*WIDE, SIZE, preset(), preset(name="b", plugin={"releaseName": "b"})], Noting())
+
+    assert sorted(asked) == TEN
