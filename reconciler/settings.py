@@ -190,6 +190,8 @@ class RuleSettings(_Group):
     secrets: Literal["warn", "block"] = "warn"
     pod_spec_paths: dict[str, str] = {}
     strict: list[str] = []
+    central_cluster: str = ""
+    base_domain: str = ""
 
     @field_validator("strict")
     @classmethod

@@ -21,6 +21,8 @@ FORMAT = 1
 KEPT_OFFERS = 20
 KEPT_REVISIONS = 10
 _TEXTS = "texts/"
+# the kind of what made an owner, where it is not the usual one
+_MAKERS = {"Plugin": "PluginPreset"}
 
 
 class EngineTooOldError(Exception):
@@ -373,5 +375,6 @@ def _read_offer(data: Mapping[str, Any], texts: Mapping[str, str]) -> Offer:
 
 def _read_owner(data: Mapping[str, str]) -> Owner:
     key = ObjectKey(data["group"], data["kind"], data["namespace"], data["name"])
-    made_by = ObjectKey(data["group"], "PackageVariantSet", data["namespace"], data["set"]) if "set" in data else None
+    maker = _MAKERS.get(key.kind, "PackageVariantSet")
+    made_by = ObjectKey(data["group"], maker, data["namespace"], data["set"]) if "set" in data else None
     return Owner(key, data["apiVersion"], made_by)

@@ -57,6 +57,8 @@ def _status(draft: Draft, destination: Destination, config: str) -> dict[str, An
         "readinessGates": _gates(rendered),
         "injected": [_injected(one.as_data()) for one in rendered.injected],
         "conflicts": [conflict_data(one) for one in rendered.conflicts],
+        "appliedOverrides": provenance.applied() if (provenance := draft.variant.provenance) else [],
+        "layers": provenance.layers() if provenance else [],
         "overrides": [dict(one) for one in rendered.overrides],
         "results": [dict(result) for result in rendered.results],
         "warnings": list(_warnings(rendered.findings)),

@@ -10,6 +10,7 @@ from pathlib import Path
 from reconciler import __version__
 from reconciler.daemon.codes import NO_DESTINATION, URL_REFUSED
 from reconciler.daemon.placed import Placed
+from reconciler.daemon.plugins import Plugins
 from reconciler.daemon.remotes import Remotes
 from reconciler.daemon.upstreams import RemoteUpstreams
 from reconciler.expressions import Limits
@@ -33,6 +34,8 @@ from reconciler.rules.overrides.pod_spec import read_pod_spec_paths
 from reconciler.rules.overrides.read_policy import Policies, read_policies
 from reconciler.rules.placement.room import Surroundings as Around
 from reconciler.rules.placement.room import placements_of
+from reconciler.rules.presets.room import Surroundings as PresetSurroundings
+from reconciler.rules.presets.room import presets_of
 from reconciler.rules.repository import Repositories, Repository, read_repositories
 from reconciler.rules.variant import Place, RoomResult, joined
 from reconciler.rules.variants.naming import TargetKey
@@ -115,8 +118,18 @@ class Catalogs:
         )  # fmt: skip
         before = Placed(states, remotes)
         placed = placements_of(catalog, layout.inventory, Around(before, percent, engine, before.held()))
+        plugins = presets_of(
+            catalog, layout.inventory, self._presets(Plugins(layout.destinations, states, remotes), engine)
+        )
         told = RoomResult(findings=tuple(layout.findings))
-        return _housed(joined([variants_of(catalog, around), placed, told]), layout, catalog)
+        return _housed(joined([variants_of(catalog, around), placed, plugins, told]), layout, catalog)
+
+    def _presets(self, before: Plugins, engine: str) -> PresetSurroundings:
+        rules, limits = self._settings.rules, Limits(**self._settings.limits.cel.model_dump())
+        return PresetSurroundings(
+            before, self._settings.guards.max_delete_percent, engine, before.held(), rules.base_domain,
+            rules.central_cluster, limits=limits,
+        )  # fmt: skip
 
     def renderer(self, catalog: Catalog) -> Renderer:
         """Return what renders packages by a catalog."""

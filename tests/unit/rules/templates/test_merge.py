@@ -276,9 +276,7 @@ def test_pools_share_no_value() -> None:
         pytest.param([], MISSING, ["/spec/kafka/template", "/spec/template"], id="kafkas-template-a-list"),
         pytest.param("x", {"pod": {}}, ["/spec/kafka/template", "/spec/template"], id="kafkas-template-a-text"),
         pytest.param({"pod": [1]}, MISSING, ["/spec/kafka/template/pod", "/spec/template"], id="kafkas-property"),
-        pytest.param(
-            {"pod": 0}, {"pod": {}}, ["/spec/kafka/template/pod", "/spec/template"], id="kafkas-hidden"
-        ),
+        pytest.param({"pod": 0}, {"pod": {}}, ["/spec/kafka/template/pod", "/spec/template"], id="kafkas-hidden"),
         pytest.param({}, [], ["/spec/template"], id="template-a-list"),
         pytest.param({}, False, ["/spec/template"], id="template-false"),
         pytest.param({}, {"pod": "x", "podSet": []}, ["/spec/template/podSet", "/spec/template/pod"], id="properties"),

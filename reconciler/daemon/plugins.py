@@ -1,0 +1,81 @@
+"""What clusters have of Plugins, as their states and branches tell: that room's port over real Git (design 10.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from posixpath import dirname
+from typing import Any
+
+from reconciler.daemon.publish import HEADS
+from reconciler.daemon.remotes import Remotes
+from reconciler.gitio.errors import GitError
+from reconciler.krm.identity import ObjectKey
+from reconciler.krm.yaml import YamlFile
+from reconciler.packages.parsing import parse_cached
+from reconciler.planning.destination import Destination
+from reconciler.planning.state import DestinationState, PackageRecord
+from reconciler.rules.guards import Unit
+from reconciler.rules.presets.model import GROUP, PLUGIN
+from reconciler.rules.presets.mutate import PLUGIN_FILE
+from reconciler.rules.variant import Owner
+from reconciler.snapshot.files import FileTree
+
+_FOLDER = "plugins"
+
+States = Mapping[Destination, DestinationState]
+
+
+class Plugins:
+    """The packages of Plugins on all clusters; what is owned there tell those whose state can be read."""
+
+    def __init__(self, destinations: Iterable[Destination], states: States, remotes: Remotes) -> None:
+        self._destinations = {one.name: one for one in destinations if one.deployment}
+        self._states = {one.name: state for one, state in states.items() if one.deployment}
+        self._remotes = remotes
+
+    def owned(self) -> Mapping[Unit, Owner]:
+        """Return the owners of the Plugins that were drafted or published, and are not on their way out."""
+        return {unit: record.owner for unit, record in self._records()}
+
+    def held(self) -> Mapping[ObjectKey, Mapping[Unit, int]]:
+        """Return for each preset its packages that are held, with how many it had then."""
+        found: dict[ObjectKey, dict[Unit, int]] = {}
+        for unit, record in self._records():
+            if (count := record.outcome.get("existing")) and record.owner.set:
+                found.setdefault(record.owner.set, {})[unit] = count
+        return found
+
+    def published(self, cluster: str) -> Mapping[str, Mapping[str, Any]]:
+        """Return the Plugins on the branch of a cluster by package, ours or not; {} for one that cannot be read."""
+        destination = self._destinations.get(cluster)
+        files = self._files(destination) if destination else FileTree()
+        plugins = ((path, file) for path, file in files.items() if path.endswith(f"/{PLUGIN_FILE}"))
+        found = ((dirname(path), _plugin(file.data)) for path, file in plugins)
+        return {f"{_FOLDER}/{package}": data for package, data in found if data is not None and "/" not in package}
+
+    def _files(self, destination: Destination) -> FileTree:
+        remote = self._remotes.get(destination.url)
+        head = remote.refs.get(HEADS + destination.branch) if remote else None
+        if remote is None or head is None:
+            return FileTree()
+        try:
+            tree = remote.tree_at(head, destination.path(_FOLDER))
+            return remote.files(tree) if tree else FileTree()
+        except GitError:
+            # whoever plans for the destination is told
+            return FileTree()
+
+    def _records(self) -> Iterator[tuple[Unit, PackageRecord]]:
+        for cluster, state in sorted(self._states.items()):
+            for package, record in state.packages.items():
+                # what is on its way out was let go before, and must not be counted again
+                key = record.owner.key
+                if record.owned and (key.group, key.kind) == (GROUP, PLUGIN) and record.removal is None:
+                    yield (cluster, package), record
+
+
+def _plugin(content: bytes) -> Mapping[str, Any] | None:
+    parsed = parse_cached(content)
+    documents = parsed.documents if isinstance(parsed, YamlFile) else ()
+    data = documents[0].data if len(documents) == 1 else None
+    return data if isinstance(data, dict) and data.get("kind") == PLUGIN else None
