@@ -30,12 +30,6 @@ CODES = (
     ENGINE_TOO_OLD := Code(
         "EngineTooOld", Severity.ERROR, Scope.DESTINATION, "State was written by a newer version, and is left alone."
     ),
-    NO_DESTINATION := Code(
-        "NoDestination",
-        Severity.ERROR,
-        Scope.DESTINATION,
-        "Something goes to a cluster that has no Repository, while no fleet repository is set.",
-    ),
     PROPOSAL_BRANCH_TAKEN := Code(
         "ProposalBranchTaken",
         Severity.WARNING,

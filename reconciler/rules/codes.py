@@ -29,6 +29,12 @@ CODES = (
         Scope.OBJECT,
         "An object of a kind that lives in a namespace does not say in which.",
     ),
+    NO_DESTINATION := Code(
+        "NoDestination",
+        Severity.ERROR,
+        Scope.DESTINATION,
+        "Something goes to no cluster, or to one that has no Repository, while no fleet repository is set.",
+    ),
     REPOSITORY_INVALID := Code(
         "RepositoryInvalid",
         Severity.ERROR,

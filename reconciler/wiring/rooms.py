@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from reconciler import __version__
-from reconciler.daemon.codes import NO_DESTINATION, URL_REFUSED
+from reconciler.daemon.codes import URL_REFUSED
 from reconciler.daemon.placed import Placed
 from reconciler.daemon.plugins import Plugins
 from reconciler.daemon.remotes import Remotes
@@ -28,6 +28,7 @@ from reconciler.planning.render import Engine, Renderer
 from reconciler.planning.state import DestinationState, PackageRecord
 from reconciler.planning.tags import Tagging
 from reconciler.rules.clusters.inventory import Inventory, read_inventory
+from reconciler.rules.codes import NO_DESTINATION
 from reconciler.rules.overrides.apply import Options
 from reconciler.rules.overrides.clusters import inventory_findings
 from reconciler.rules.overrides.pod_spec import read_pod_spec_paths

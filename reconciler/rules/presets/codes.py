@@ -147,12 +147,6 @@ CODES = (
         Scope.OBJECT,
         "A preset says that a team owns it which is no support group.",
     ),
-    PLUGIN_CLUSTER_MISSING := Code(
-        "PluginClusterMissing",
-        Severity.ERROR,
-        Scope.PACKAGE,
-        "A Plugin names no cluster, or one that its organization does not have, and there is nowhere else for it.",
-    ),
     PLUGIN_DEFINITION_NOT_FOUND := Code(
         "PluginDefinitionNotFound",
         Severity.ERROR,

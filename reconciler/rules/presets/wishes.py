@@ -11,10 +11,10 @@ from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.names import label_value_fault, segment_fault
 from reconciler.rules.clusters.inventory import Inventory
+from reconciler.rules.codes import NO_DESTINATION
 from reconciler.rules.guards import Unit
 from reconciler.rules.presets.codes import (
     NAME_COLLISION,
-    PLUGIN_CLUSTER_MISSING,
     PLUGIN_NAME_INVALID,
     PLUGIN_NOT_MANAGED,
     PLUGIN_SUSPENDED,
@@ -107,7 +107,7 @@ def plugin_wish(plugin: StandalonePlugin, ground: Ground) -> Wish | Finding:
         message = f'spec.clusterName is not written, and rules.central_cluster names "{central}", which is no cluster'
     else:
         message = "spec.clusterName must be written, as long as rules.central_cluster is not set"
-    return PLUGIN_CLUSTER_MISSING.finding(message, plugin.one.where_at(("spec", "clusterName")))
+    return NO_DESTINATION.finding(message, plugin.one.where_at(("spec", "clusterName")))
 
 
 def is_of_preset(plugin: StandalonePlugin, wishes: Mapping[ObjectKey, Sequence[Wish]]) -> bool:

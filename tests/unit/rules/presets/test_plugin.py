@@ -269,5 +269,5 @@ def test_a_plugin_without_a_cluster_goes_to_the_central_one() -> None:
 def test_a_plugin_without_a_place_stays_where_it_is(name: str, central: str) -> None:
     result = room([EAST, definition(), plugin(cluster=name)], central_cluster=central)
 
-    assert told(result) == ["PluginClusterMissing"]
+    assert told(result) == ["NoDestination"]
     assert {str(one) for one in result.kept} == {"Plugin/acme/boards"}
