@@ -52,7 +52,7 @@ def container_remarks(name: str, container: Any, pool: Pool, operator: Operator)
     names: list[Any] = []
     for number, one in entries(container, "env"):
         yield from (Remark(code, said, name, ("env", number)) for code, said in _env_faults(one))
-        yield from _name_remarks(name, one.get("name"), number, pool)
+        yield from _name_remarks(name, one, number, pool)
         if one.get("name") in names:
             message = f"{shown(one.get('name'))} stands there twice, and the last one counts"
             yield Remark(DUPLICATE_ENV_NAME, message, name, ("env", number, "name"))
@@ -76,15 +76,16 @@ def _env_faults(one: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
         yield INVALID_ENV_SOURCE, f"{named} must come from one of {' and '.join(references)}, not both"
     if not _has_value(one):
         yield ENV_WITHOUT_VALUE, f"{named} has no value, and the operator ignores it"
-    if _is_suspect(one):
-        yield LITERAL_SECRET_SUSPECTED, f"{named} looks like a secret, and is better taken from a Secret by valueFrom"
 
 
-def _name_remarks(container: str, name: Any, number: int, pool: Pool) -> Iterator[Remark]:
-    always, sometimes = _reserved(container, pool)
+def _name_remarks(container: str, one: Mapping[str, Any], number: int, pool: Pool) -> Iterator[Remark]:
+    name, (always, sometimes) = one.get("name"), _reserved(container, pool)
     if name in always or name in sometimes:
         how = "sets it, and ignores it here" if name in always else "may set it, and then ignores it here"
         yield Remark(ENV_NAME_RESERVED, f"{name}: the operator {how}", container, ("env", number, "name"))
+    if name not in always and _is_suspect(one):
+        message = f"{name} looks like a secret, and is better taken from a Secret by valueFrom"
+        yield Remark(LITERAL_SECRET_SUSPECTED, message, container, ("env", number))
 
 
 def _reserved(container: str, pool: Pool) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -1,0 +1,192 @@
+"""Templates of any form: the merge keeps its algebra from file to file, and no input makes it fail or differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.krm.conflicts import ABSENT
+from reconciler.krm.findings import errors
+from reconciler.krm.pointer import parse_pointer
+from reconciler.krm.yaml import emit, parse
+from reconciler.krm.yaml.same import same
+from reconciler.rules.templates.change import changes
+from reconciler.rules.templates.lost import hidden
+from reconciler.rules.templates.merge import effective, merge_templates
+from reconciler.rules.templates.model import MARK, Options
+from reconciler.rules.templates.package import TemplatedPackage, materialise
+from reconciler.rules.templates.pairs import find_pairs
+from reconciler.rules.templates.read_rule import built_in_rule
+from reconciler.snapshot.files import File, FileTree
+
+NAMES = built_in_rule().properties
+ALL = (*NAMES, *built_in_rule().parent_only, "unheard")
+_TEXTS = st.sampled_from(["", "a", "on", "1", "null", "~", "x: y", "{nodeId}"])
+_SCALARS = st.one_of(_TEXTS, st.sampled_from([0, 1, -1, 1.0, True, False]))
+_KEYS = st.sampled_from(["metadata", "labels", "env", "name", "value", "a.b/c", "strimzi.io/x", "volumes", "key"])
+_ANY = st.recursive(
+    st.one_of(_SCALARS, st.none()),
+    lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(_KEYS, inner, max_size=3)),
+    max_leaves=6,
+)
+_PROPERTY = st.one_of(st.just({}), st.none(), st.dictionaries(_KEYS, _ANY, max_size=3))
+TEMPLATES = st.one_of(st.none(), st.dictionaries(st.sampled_from(ALL), _PROPERTY, max_size=5))
+# what may stand anywhere that is looked at
+_WILD = st.one_of(_ANY, st.dictionaries(st.sampled_from(ALL), _ANY, max_size=3))
+
+
+def written(kind: str, spec: Any, **metadata: Any) -> str:
+    whole = {
+        "apiVersion": "kafka.strimzi.io/v1",
+        "kind": kind,
+        "metadata": {"namespace": "n", **metadata},
+        "spec": spec,
+    }
+    return emit(whole)
+
+
+def files_of(parent: Any, child: Any, spec: Any = None, more: Any = None) -> FileTree:
+    pool = {"replicas": 1, "roles": ["controller", "broker"], **(more or {}), "template": child}
+    texts = {
+        "kafka.yaml": written("Kafka", {"kafka": {**(spec or {}), "template": parent}}, name="k"),
+        "pool.yaml": written("KafkaNodePool", pool, name="p", labels={"strimzi.io/cluster": "k"}),
+    }
+    return FileTree({path: File(text.encode()) for path, text in texts.items()})
+
+
+def merged(files: FileTree, options: Options | None = None) -> TemplatedPackage:
+    return materialise(files, find_pairs({"x": files}), options)
+
+
+def pool_of(done: TemplatedPackage) -> Any:
+    """Return the pool that would be written, whatever else is wrong with it."""
+    (found,) = (one for one in done.resources if one.resource.name == "p")
+    return parse(found.document.text).documents[0].data
+
+
+def non_null(template: Any) -> dict[str, Any]:
+    return {name: template[name] for name in NAMES if template and template.get(name) is not None}
+
+
+@given(TEMPLATES, TEMPLATES)
+def test_the_merge_from_file_to_file(parent: Any, child: Any) -> None:
+    written = pool_of(merged(files_of(parent, child)))["spec"].get("template", ABSENT)
+
+    wanted = {**non_null(parent), **non_null(child)}
+    assert same(written, wanted) if wanted else written is ABSENT
+
+
+@given(TEMPLATES, TEMPLATES)
+def test_merged_twice_is_merged_once(parent: Any, child: Any) -> None:
+    once = effective(merge_templates(NAMES, parent, child))
+    again = effective(merge_templates(NAMES, parent, once))
+
+    assert same(again, once)
+    assert [*again] == [*once]
+
+
+@given(TEMPLATES, TEMPLATES)
+def test_a_written_pool_that_loses_its_mark_stays_as_it_is(parent: Any, child: Any) -> None:
+    files = files_of(parent, child)
+    once = pool_of(merged(files))
+    metadata = {key: value for key, value in once["metadata"].items() if key != "annotations"}
+    unmarked = files.with_files({"pool.yaml": emit({**once, "metadata": metadata}).encode()})
+
+    twice = pool_of(merged(unmarked))
+
+    assert same(twice["spec"], once["spec"])
+    assert MARK not in twice["metadata"].get("annotations", {})
+
+
+@given(TEMPLATES, TEMPLATES, st.sampled_from(NAMES), _PROPERTY)
+def test_a_change_moves_the_pools_that_inherit_it(parent: Any, child: Any, name: str, value: Any) -> None:
+    other = {**(parent or {}), name: value}
+    before, now = files_of(parent, child), files_of(other, child)
+
+    moved = not same(pool_of(merged(before))["spec"], pool_of(merged(now))["spec"])
+
+    inherits = (child or {}).get(name) is None
+    differs = not same(non_null(parent).get(name, ABSENT), non_null(other).get(name, ABSENT))
+    assert moved is (inherits and differs)
+    found = changes(find_pairs({"x": before}), find_pairs({"x": now}))
+    assert [one.properties for one in found] == ([(name,)] if moved else [])
+
+
+@given(TEMPLATES, TEMPLATES, st.sampled_from(NAMES))
+def test_what_kafka_drops_is_gone(parent: Any, child: Any, name: str) -> None:
+    without = {key: value for key, value in (parent or {}).items() if key != name}
+
+    written = pool_of(merged(files_of(without, child)))["spec"].get("template") or {}
+
+    assert same(written.get(name, ABSENT), non_null(child).get(name, ABSENT))
+
+
+@given(TEMPLATES, TEMPLATES)
+def test_provenance_leads_from_the_input_to_the_result(parent: Any, child: Any) -> None:
+    done = merged(files_of(parent, child))
+
+    given = {name: value for name, value in (child or {}).items() if name not in non_null(parent)}
+    leaves: dict[str, Any] = dict(_leaves(given, "/spec/template"))
+    for entry in done.as_data():
+        for step in entry["steps"]:
+            assert parse_pointer(entry["pointer"])[:1] in (("spec",), ("metadata",))
+            leaves[entry["pointer"]] = step.get("after", ABSENT)
+    result = pool_of(done)["spec"].get("template", {})
+    lists = {pointer for pointer, value in leaves.items() if isinstance(value, list)}
+    for pointer, value in _leaves(result, "/spec/template"):
+        # lists that were changed are told item by item
+        if not lists.intersection(_above(pointer)) and value != {}:
+            assert same(leaves.get(pointer, ABSENT), value), pointer
+
+
+def _leaves(value: Any, pointer: str) -> Any:
+    if isinstance(value, dict) and value:
+        for key, one in value.items():
+            yield from _leaves(one, f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}")
+    else:
+        yield pointer, value
+
+
+def _above(pointer: str) -> set[str]:
+    parts = pointer.split("/")
+    return {"/".join(parts[:length]) for length in range(1, len(parts) + 1)}
+
+
+@given(_PROPERTY, _PROPERTY)
+def test_what_is_hidden_is_not_in_the_result(inherited: Any, own: Any) -> None:
+    found = hidden(inherited or {}, own or {})
+
+    assert not {*found.shadowed} & {*found.overridden}
+    assert (found.shadowed, found.overridden) == ((), ()) or not same(inherited, own)
+    assert hidden(own or {}, own or {}) == hidden({}, own or {})
+
+
+@settings(max_examples=300)
+@given(
+    _WILD, _WILD, st.dictionaries(st.sampled_from(["listeners", "rack", "jvmOptions", "replicas"]), _WILD), st.data()
+)
+def test_anything_is_told_and_nothing_fails(parent: Any, child: Any, spec: Any, data: st.DataObject) -> None:
+    more = data.draw(st.dictionaries(st.sampled_from(["roles", "replicas", "storage", "jvmOptions"]), _WILD))
+    files = files_of(parent, child, spec, more)
+
+    done, again = merged(files), merged(files)
+
+    assert (done.files, done.findings, done.as_data()) == (again.files, again.findings, again.as_data())
+    assert [one.as_data() for one in done.effects] == [one.as_data() for one in again.effects]
+    assert not errors(done.findings) or done.files == files
+    assert done.files["kafka.yaml"] == files["kafka.yaml"]
+    for one in done.effects:
+        assert not one.to_repeat or parse(one.to_repeat).documents
+
+
+@given(TEMPLATES, TEMPLATES)
+def test_a_report_changes_nothing_and_says_the_same(parent: Any, child: Any) -> None:
+    files = files_of(parent, child)
+
+    told, made = merged(files, Options("report")), merged(files)
+
+    assert told.files == files
+    assert [dict(one.template) for one in told.effects] == [dict(one.template) for one in made.effects]
+    assert told.findings == made.findings
