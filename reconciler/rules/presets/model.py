@@ -112,11 +112,6 @@ class Definition:
     chart: str
     options: Mapping[str, Option] = field(default_factory=dict)
 
-    @property
-    def ref(self) -> DefinitionRef:
-        """Its kind and name."""
-        return DefinitionRef(self.one.key.kind, self.one.key.name)
-
 
 @dataclass(frozen=True)
 class WaitFor:

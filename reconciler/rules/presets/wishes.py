@@ -43,7 +43,7 @@ class Ground:
     fleet: Fleet
     inventory: Inventory
     around: Surroundings
-    _published: dict[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    _published: dict[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict, init=False)
 
     @cached_property
     def owned(self) -> Mapping[Unit, Owner]:
