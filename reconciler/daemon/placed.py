@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from reconciler.daemon.remotes import Remotes
+from reconciler.daemon.publish import HEADS
+from reconciler.daemon.remotes import DestinationObjects, Remote, Remotes
 from reconciler.gitio.errors import GitError
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.destination import Destination
+from reconciler.planning.standing import Heads, recognise, settle_drafts
 from reconciler.planning.state import DestinationState, PackageRecord
 from reconciler.rules.placement.model import OWNER_KIND
 from reconciler.snapshot.files import FileTree
@@ -40,13 +43,13 @@ class Placed:
     def earlier(self, cluster: str, package: str) -> FileTree | None:
         """Return the source of the last offer of a package as it came, None if that is not known."""
         destination, state = self._states.get(cluster, (None, None))
-        record = state.packages.get(package) if state else None
-        offer = (record.put or record.ours) if record else None
         remote = self._remotes.get(destination.url) if destination else None
-        if offer is None or remote is None:
+        if destination is None or state is None or remote is None or package not in state.packages:
             return None
         try:
-            return remote.files(offer.base)
+            record = _as_it_stands(destination, state, package, remote)
+            offer = record.put or record.ours
+            return remote.files(offer.base) if offer else None
         except GitError:
             # whoever decides on the package is told
             return None
@@ -57,3 +60,16 @@ class Placed:
                 # what is on its way out was let go before, and must not be counted again
                 if record.owned and record.owner.key.kind == OWNER_KIND and record.removal is None:
                     yield cluster, record
+
+
+def _as_it_stands(destination: Destination, state: DestinationState, package: str, remote: Remote) -> PackageRecord:
+    """Return what is remembered of a package, brought up to date: what was dropped just now is no last offer."""
+    record, refs = state.packages[package], remote.refs
+    branch = refs.get(HEADS + destination.branch)
+    if branch is None:
+        return record
+    drafts = {record.draft: refs[HEADS + record.draft]} if HEADS + record.draft in refs else {}
+    heads, objects = Heads(branch, drafts=drafts), DestinationObjects(remote, destination)
+    alone = replace(state, packages={package: record})
+    now = settle_drafts(recognise(alone, destination, heads, objects), destination, heads, objects)
+    return now.packages[package]

@@ -524,6 +524,20 @@ def test_with_its_state_lost_a_namespace_that_nobody_wants_is_not_removed(world:
     assert world.sync().is_silent
 
 
+def test_what_was_declined_just_now_is_not_what_stands_there(world: World) -> None:
+    more = resource("ConfigMap", "more", on="berlin", size="1")
+    world.write({"more.yaml": more})
+    world.sync()
+    assert "A resources/shop/configmap-more.yaml" in changes(world, "drafts/berlin")
+    world.delete("drafts/berlin")
+    world.write({"again.yaml": more})
+
+    world.sync()
+
+    assert not world.head("drafts/berlin")
+    assert world.sync().is_silent
+
+
 def test_a_guard_holds_a_policy_that_shrinks_until_its_author_says_so(tmp_path: Path) -> None:
     names = ("amsterdam", "berlin", "lisbon", "paris")
     world = placement_world(tmp_path)
