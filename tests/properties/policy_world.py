@@ -264,6 +264,34 @@ class PolicyWorld(ReviewWorld):
             twin.settle()
             assert before == twin.standing()
 
+    def roll_back(self) -> None:
+        """A policy that is published, and emptied after, leaves no trace of itself on any cluster branch."""
+        self.empty()
+        before = self._published()
+        self.override(Edge(5))
+        self._published()
+        self.empty()
+        # what people have said no to once does not come again
+        declined = {tree for cluster in self.clusters for tree in self._declined(cluster)}
+        assert {
+            place: tree for place, tree in before.items() if tree not in declined
+        }.items() <= self._published().items()
+
+    def _published(self) -> dict[str, str]:
+        """Merge all that is drafted, and return the packages of all clusters that are there then."""
+        self.settle()
+        for number in range(len(self.drafts())):
+            self.merge(number, "squash")
+        self.settle()
+        look = self.look()
+        heads = {cluster: head for cluster in self.clusters if (head := look.branch(cluster))}
+        places = [(cluster, head, name) for cluster, head in heads.items() for name in self.packages]
+        return {f"{on}/{name}": tree for on, head, name in places if (tree := self.fleet.subtree(head, name))}
+
+    def _declined(self, cluster: str) -> Sequence[str]:
+        state = self.look().state(cluster)
+        return [tree for one in state.packages.values() for tree in one.declined] if state else []
+
     def standing(self) -> dict[str, object]:
         """Return what stands at each ref: of the status branch, which has a history, the tree; of states no traces.
 

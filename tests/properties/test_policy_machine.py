@@ -142,6 +142,10 @@ class PolicyMachine(RuleBasedStateMachine):
         self.world.happens(*day)
         self.world.compare_with_full()
 
+    @rule()
+    def a_policy_that_is_taken_back(self) -> None:
+        self.world.roll_back()
+
     def teardown(self) -> None:
         try:
             self.world.settle()
@@ -152,5 +156,10 @@ class PolicyMachine(RuleBasedStateMachine):
 
 TestPolicyMachine = PolicyMachine.TestCase
 TestPolicyMachine.settings = settings(
-    PROFILES[os.environ.get("HYPOTHESIS_PROFILE", "ci")], deadline=None, suppress_health_check=list(HealthCheck)
+    # a step of this world takes longer than one of the other: there are more packages, and worlds to compare with
+    settings(PROFILES["ci"], max_examples=3, stateful_step_count=10)
+    if (profile := os.environ.get("HYPOTHESIS_PROFILE", "ci")) == "ci"
+    else PROFILES[profile],
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
 )
