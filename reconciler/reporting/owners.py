@@ -18,6 +18,7 @@ from reconciler.planning.state import PackageRecord
 from reconciler.reporting.inputs import objects_asked
 from reconciler.reporting.leaving import waiting_data
 from reconciler.reporting.policies import policy_statuses
+from reconciler.reporting.presets import is_preset, room_statuses
 from reconciler.reporting.status_file import told
 from reconciler.reporting.tally import tally
 from reconciler.rules.variant import ConfigStatus, Variant
@@ -58,7 +59,7 @@ def owner_statuses(plan: FleetPlan) -> dict[ObjectKey, ObjectStatus]:
         told_of.setdefault(status.key, []).append(status)
     spreading = {variant.owner.key for variant in plan.room.variants if variant.spreads}
     found = {key: united(all_of) if key in spreading else all_of[-1] for key, all_of in told_of.items()}
-    statuses = (*plan.room.statuses, *policy_statuses(plan))
+    statuses = (*room_statuses(plan), *policy_statuses(plan))
     config = {one.key: one for one in statuses}
     owners = {key: _with_config(status, config.get(key)) for key, status in found.items()}
     makers = [_maker(one, owners) for one in statuses if one.key not in owners]
@@ -190,7 +191,7 @@ def _with_config(status: ObjectStatus, config: ConfigStatus | None) -> ObjectSta
 def _maker(config: ConfigStatus, owners: Mapping[ObjectKey, ObjectStatus]) -> ObjectStatus:
     """Return the status of an object that makes others (a set), or of one that no outcome tells of."""
     known = ObjectStatus(config.key, config.api_version, config.conditions, config.fields, config.spec, config.metadata)
-    if not config.children:
+    if not config.children or is_preset(config.key):
         return known
     ready = {child for child in config.children if child in owners and owners[child].is_ready}
     conditions = upsert(config.conditions, variants_ready(one.name for one in config.children if one not in ready))

@@ -1,0 +1,35 @@
+"""What the status branch says of presets, once it is known what became of their Plugins (greenhouse 13)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reconciler.krm.identity import ObjectKey
+from reconciler.planning.fleet import FleetPlan
+from reconciler.planning.outcome import Blocked, Draft, Outcome, Unchanged
+from reconciler.rules.presets.model import GROUP, PLUGIN, PRESET
+from reconciler.rules.presets.status import PluginState, settled
+from reconciler.rules.variant import ConfigStatus
+
+
+def room_statuses(plan: FleetPlan) -> Iterator[ConfigStatus]:
+    """Yield what the rooms say of config objects; presets with what became of each of their Plugins."""
+    states = {outcome.variant.owner.key: _state(outcome) for _, outcome in plan.outcomes()}
+    plugins = {key: state for key, state in states.items() if (key.group, key.kind) == (GROUP, PLUGIN)}
+    for one in plan.room.statuses:
+        yield settled(one, plugins) if is_preset(one.key) else one
+
+
+def is_preset(key: ObjectKey) -> bool:
+    """Return whether an object makes Plugins."""
+    return (key.group, key.kind) == (GROUP, PRESET)
+
+
+def _state(outcome: Outcome) -> PluginState:
+    match outcome:
+        case Blocked():
+            return "Failed"
+        case Draft() | Unchanged(why="drafted" | "declined"):
+            return "Draft"
+        case Unchanged():
+            return "UpToDate"
