@@ -22,6 +22,7 @@ from reconciler.rules.templates.read_rule import built_in_rule
 from reconciler.snapshot.files import File, FileTree
 
 NAMES = built_in_rule().properties
+EXAMPLES = settings(deadline=None, max_examples=80)
 ALL = (*NAMES, *built_in_rule().parent_only, "unheard")
 _TEXTS = st.sampled_from(["", "a", "on", "1", "null", "~", "x: y", "{nodeId}"])
 _SCALARS = st.one_of(_TEXTS, st.sampled_from([0, 1, -1, 1.0, True, False]))
@@ -70,6 +71,7 @@ def non_null(template: Any) -> dict[str, Any]:
     return {name: template[name] for name in NAMES if template and template.get(name) is not None}
 
 
+@EXAMPLES
 @given(TEMPLATES, TEMPLATES)
 def test_the_merge_from_file_to_file(parent: Any, child: Any) -> None:
     written = pool_of(merged(files_of(parent, child)))["spec"].get("template", ABSENT)
@@ -78,6 +80,7 @@ def test_the_merge_from_file_to_file(parent: Any, child: Any) -> None:
     assert same(written, wanted) if wanted else written is ABSENT
 
 
+@EXAMPLES
 @given(TEMPLATES, TEMPLATES)
 def test_merged_twice_is_merged_once(parent: Any, child: Any) -> None:
     once = effective(merge_templates(NAMES, parent, child))
@@ -87,6 +90,7 @@ def test_merged_twice_is_merged_once(parent: Any, child: Any) -> None:
     assert [*again] == [*once]
 
 
+@EXAMPLES
 @given(TEMPLATES, TEMPLATES)
 def test_a_written_pool_that_loses_its_mark_stays_as_it_is(parent: Any, child: Any) -> None:
     files = files_of(parent, child)
@@ -100,6 +104,7 @@ def test_a_written_pool_that_loses_its_mark_stays_as_it_is(parent: Any, child: A
     assert MARK not in twice["metadata"].get("annotations", {})
 
 
+@EXAMPLES
 @given(TEMPLATES, TEMPLATES, st.sampled_from(NAMES), _PROPERTY)
 def test_a_change_moves_the_pools_that_inherit_it(parent: Any, child: Any, name: str, value: Any) -> None:
     other = {**(parent or {}), name: value}
@@ -114,6 +119,7 @@ def test_a_change_moves_the_pools_that_inherit_it(parent: Any, child: Any, name:
     assert [one.properties for one in found] == ([(name,)] if moved else [])
 
 
+@EXAMPLES
 @given(TEMPLATES, TEMPLATES, st.sampled_from(NAMES))
 def test_what_kafka_drops_is_gone(parent: Any, child: Any, name: str) -> None:
     without = {key: value for key, value in (parent or {}).items() if key != name}
@@ -123,6 +129,7 @@ def test_what_kafka_drops_is_gone(parent: Any, child: Any, name: str) -> None:
     assert same(written.get(name, ABSENT), non_null(child).get(name, ABSENT))
 
 
+@EXAMPLES
 @given(TEMPLATES, TEMPLATES)
 def test_provenance_leads_from_the_input_to_the_result(parent: Any, child: Any) -> None:
     done = merged(files_of(parent, child))
@@ -154,6 +161,7 @@ def _above(pointer: str) -> set[str]:
     return {"/".join(parts[:length]) for length in range(1, len(parts) + 1)}
 
 
+@EXAMPLES
 @given(_PROPERTY, _PROPERTY)
 def test_what_is_hidden_is_not_in_the_result(inherited: Any, own: Any) -> None:
     found = hidden(inherited or {}, own or {})
@@ -163,7 +171,7 @@ def test_what_is_hidden_is_not_in_the_result(inherited: Any, own: Any) -> None:
     assert hidden(own or {}, own or {}) == hidden({}, own or {})
 
 
-@settings(max_examples=300)
+@settings(EXAMPLES, max_examples=200)
 @given(
     _WILD, _WILD, st.dictionaries(st.sampled_from(["listeners", "rack", "jvmOptions", "replicas"]), _WILD), st.data()
 )
@@ -181,6 +189,7 @@ def test_anything_is_told_and_nothing_fails(parent: Any, child: Any, spec: Any, 
         assert not one.to_repeat or parse(one.to_repeat).documents
 
 
+@EXAMPLES
 @given(TEMPLATES, TEMPLATES)
 def test_a_report_changes_nothing_and_says_the_same(parent: Any, child: Any) -> None:
     files = files_of(parent, child)

@@ -200,7 +200,7 @@ def test_unknown_properties(unknown: str) -> None:
 
 def test_provenance() -> None:
     parent = {"pod": {"priorityClassName": "high"}, "kafkaContainer": {"securityContext": {"runAsUser": 1}}}
-    child = {"kafkaContainer": {"env": []}, "podSet": None, "podDisruptionBudget": {"maxUnavailable": 2}}
+    child: Any = {"kafkaContainer": {"env": []}, "podSet": None, "podDisruptionBudget": {"maxUnavailable": 2}}
 
     done = pair(parent, child)
 
