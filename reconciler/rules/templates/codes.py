@@ -198,3 +198,14 @@ CODES = (
         "A template has a property that it cannot have; it is left out of what is merged.",
     ),
 )
+# where operators take more than their documentation says (strimzi 12), and what they would leave out without a word
+STRICT = frozenset(
+    one.name
+    for one in (
+        FORBIDDEN_MOUNT_PATH,
+        OPERATOR_LABEL_REPLACED,
+        RESERVED_ANNOTATION,
+        RESERVED_LABEL,
+        UNKNOWN_TEMPLATE_PROPERTY,
+    )
+)

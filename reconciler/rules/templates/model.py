@@ -62,9 +62,13 @@ class MergeRule:
 
 @dataclass(frozen=True)
 class Options:
-    """What those who run the program decide: what becomes of templates, and how operators are set up."""
+    """What those who run the program decide: what becomes of templates, and how operators are set up.
+
+    `is_strict`: what operators take, and their documentation does not, is an error; so are unknown properties.
+    """
 
     mode: Mode = "materialise"
+    is_strict: bool = False
     operator: Operator = field(default_factory=Operator)
 
 

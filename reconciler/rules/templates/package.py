@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast, get_args
 
 from reconciler.krm.conflicts import ABSENT
-from reconciler.krm.findings import Finding, errors, softened
+from reconciler.krm.findings import Finding, errors, hardened, softened
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.yaml import Document, Original, YamlError
 from reconciler.packages.edited_files import with_documents
-from reconciler.packages.package import Package, PackageResource
+from reconciler.packages.package import PackageResource
 from reconciler.packages.parsing import edited_document
 from reconciler.rules.edits import value_at, with_value, without
 from reconciler.rules.fields import dotted, shown
@@ -21,6 +21,7 @@ from reconciler.rules.provenance import Step, steps_data
 from reconciler.rules.templates.codes import (
     INVALID_TEMPLATE_TYPE,
     MATERIALISED_INPUT,
+    STRICT,
     TEMPLATE_MODE_INVALID,
     TEMPLATE_RESULT_UNWRITABLE,
     TEMPLATE_VERSION_UNKNOWN,
@@ -29,7 +30,7 @@ from reconciler.rules.templates.codes import (
 from reconciler.rules.templates.effect import TemplateEffect, effect_of
 from reconciler.rules.templates.merge import effective
 from reconciler.rules.templates.model import MARK, MODE_ANNOTATION, Member, MergeRule, Mode, Options, Remark, Side
-from reconciler.rules.templates.pairs import Pairs, parent_key, side_of
+from reconciler.rules.templates.pairs import Pairs, parent_key, roles_in
 from reconciler.rules.templates.steps import steps_of_template
 from reconciler.snapshot.files import FileTree
 
@@ -104,25 +105,29 @@ def materialise(files: FileTree, pairs: Pairs, options: Options | None = None) -
     before templates are merged: what was inherited once cannot be told from a child's own (strimzi 8).
     """
     options = options or Options()
-    resources = tuple(_each(Package(files).resources, pairs, options))
+    resources = tuple(_each(files, pairs, options))
     findings = tuple(finding for one in resources for finding in one.findings)
     edited = () if errors(findings) else ((one.resource, one.document) for one in resources)
     asked = tuple(sorted({key for one in resources for key in one.asked}))
     return TemplatedPackage(with_documents(files, edited), resources, findings, asked)
 
 
-def _each(resources: Iterable[PackageResource], pairs: Pairs, options: Options) -> Iterator[Templated]:
-    for resource in resources:
-        sides = [(rule, side) for rule in pairs.rules if (side := side_of(rule, resource))]
-        if not sides:
+def _each(files: FileTree, pairs: Pairs, options: Options) -> Iterator[Templated]:
+    for resource, roles in roles_in(files, pairs.rules):
+        known = [(rule, side) for rule, side in roles if side.knows(resource)]
+        if not known:
+            yield _unknown_version(resource, roles[0][1])
             continue
-        rule, side = sides[0]
-        if not side.knows(resource):
-            yield _unknown_version(resource, side)
-        elif side is rule.child:
-            yield _child(Member(rule, "", resource), pairs, options)
+        rule, side = known[0]
+        if side is rule.child:
+            done = _child(Member(rule, "", resource), pairs, options)
         else:
-            yield _parent(resource, [each for each, _ in sides], pairs)
+            done = _parent(resource, [one for one, _ in known], pairs)
+        yield _strictly(done) if options.is_strict else done
+
+
+def _strictly(done: Templated) -> Templated:
+    return replace(done, findings=tuple(hardened(one) if one.code in STRICT else one for one in done.findings))
 
 
 def _unknown_version(resource: PackageResource, side: Side) -> Templated:

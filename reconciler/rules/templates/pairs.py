@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 from typing import Any
 
 from reconciler.krm.conflicts import ABSENT
@@ -21,6 +21,10 @@ from reconciler.rules.templates.model import Member, MergeRule, Side
 from reconciler.rules.templates.read_rule import built_in_rule
 from reconciler.snapshot.codes import DUPLICATE_OBJECT
 from reconciler.snapshot.files import FileTree
+
+Roles = tuple[tuple[MergeRule, Side], ...]
+# few packages hold any parents or children, and clusters have most packages alike
+_REMEMBERED_PACKAGES = 4096
 
 
 @dataclass(frozen=True)
@@ -58,11 +62,6 @@ class Pairs:
         told = [[note.code.name, note.message] for note in self.troubles.get(key, ())]
         return digest([self._for_children(self.parents[key].resource) if key in self.parents else None, told])
 
-    @cached_property
-    def families(self) -> Mapping[ObjectKey, tuple[Member, ...]]:
-        """The children of every parent that counts, by name."""
-        return _families(self.parents, self.children)
-
     def _for_children(self, parent: PackageResource) -> list[Any]:
         return [_shared(rule, parent.data) for rule in self.rules if rule.parent.means(parent)]
 
@@ -76,7 +75,7 @@ def find_pairs(packages: Mapping[str, FileTree], rules: tuple[MergeRule, ...] | 
     rules = (built_in_rule(),) if rules is None else rules
     found: dict[ObjectKey, list[Member]] = {}
     for package in sorted(packages):
-        for member in members(package, packages[package], rules):
+        for member in _members(package, packages[package], rules):
             found.setdefault(member.key, []).append(member)
     alone = {key: some[0] for key, some in sorted(found.items()) if len(some) == 1}
     parents = {key: one for key, one in alone.items() if one.rule.parent.means(one.resource)}
@@ -87,22 +86,26 @@ def find_pairs(packages: Mapping[str, FileTree], rules: tuple[MergeRule, ...] | 
     return Pairs(rules, parents, children, {key: tuple(notes) for key, notes in sorted(troubles.items())})
 
 
-def members(package: str, files: FileTree, rules: tuple[MergeRule, ...]) -> Iterator[Member]:
-    """Yield the parents and children in a package, in the order of its files."""
-    for resource in Package(files).resources:
-        for rule in rules:
-            side = side_of(rule, resource)
-            if side and side.knows(resource):
-                # a parent of several rules is the same document for each of them
-                yield Member(rule, package, resource)
-                break
+@lru_cache(_REMEMBERED_PACKAGES)
+def roles_in(files: FileTree, rules: tuple[MergeRule, ...]) -> tuple[tuple[PackageResource, Roles], ...]:
+    """Return the documents of a package that are parents or children, each with the rules that say so, and as what.
+
+    They are in the order of their files. Local config is neither. Several rules may have one kind as their parent.
+    """
+    found = ((one, _roles(one, rules)) for one in Package(files).resources if one.name and not one.is_local_config)
+    return tuple((resource, roles) for resource, roles in found if roles)
 
 
-def side_of(rule: MergeRule, resource: PackageResource) -> Side | None:
-    """Return the half of a rule that a document is; None for neither, and for local config."""
-    if resource.is_local_config or not resource.name:
-        return None
-    return next((side for side in (rule.parent, rule.child) if side.means(resource)), None)
+def _roles(resource: PackageResource, rules: tuple[MergeRule, ...]) -> Roles:
+    return tuple((rule, side) for rule in rules for side in (rule.parent, rule.child) if side.means(resource))
+
+
+def _members(package: str, files: FileTree, rules: tuple[MergeRule, ...]) -> Iterator[Member]:
+    for resource, roles in roles_in(files, rules):
+        # a parent of several rules is the same document for each of them
+        known = [rule for rule, side in roles if side.knows(resource)]
+        if known:
+            yield Member(known[0], package, resource)
 
 
 def parent_key(child: Member) -> ObjectKey | None:

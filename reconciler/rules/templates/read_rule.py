@@ -74,11 +74,7 @@ def read_merge_rule(one: ConfigObject) -> tuple[MergeRule | None, tuple[Finding,
     parent, child = spec.mapping("parent", _SIDE_FIELDS), spec.mapping("child", _CHILD_FIELDS)
     sides = _read_side(parent), _read_side(child)
     label = child.text("parentLabel", required=True)
-    properties, parent_only = _read_names(spec, "properties"), _read_names(spec, "parentOnly")
-    if not properties:
-        spec.fault("properties", "must name what parent and child share")
-    for name in sorted({*properties} & {*parent_only}):
-        spec.fault("parentOnly", f"must not name {shown(name)}, which is one of the properties")
+    properties, parent_only = _read_properties(spec)
     spec.choice("nullMeans", ("inherit",), "inherit")
     spec.choice("emptyMeans", ("reset",), "reset")
     if (sides[0].group, sides[0].kind) == (sides[1].group, sides[1].kind):
@@ -101,6 +97,16 @@ def _read_path(fields: Fields) -> Path:
         wanted = "must name the field of the template, such as spec.template, and none of apiVersion, kind and metadata"
         fields.fault("path", f"{wanted}, not {shown(text)}")
     return path
+
+
+def _read_properties(spec: Fields) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what parent and child share, and what only parents can have."""
+    properties, parent_only = _read_names(spec, "properties"), _read_names(spec, "parentOnly")
+    if not properties:
+        spec.fault("properties", "must name what parent and child share")
+    for name in sorted({*properties} & {*parent_only}):
+        spec.fault("parentOnly", f"must not name {shown(name)}, which is one of the properties")
+    return properties, parent_only
 
 
 def _read_names(fields: Fields, name: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.rules.templates.model import Options
 from reconciler.rules.templates.strimzi.operator import Operator
-from tests.unit.rules.templates.template_world import MISSING, codes, kafka, merge, pair, pool
+from tests.unit.rules.templates.template_world import MISSING, codes, kafka, merge, pair, pool, tree
 
 NODEPORT = {"name": "outside", "port": 9099, "type": "nodeport"}
 EVERYTHING = [NODEPORT, {"name": "r", "port": 9100, "type": "route"}, {"name": "i", "port": 9101, "type": "ingress"}]
@@ -208,6 +208,29 @@ def test_values(template: Any, told: list[str]) -> None:
     done = whole(template)
 
     assert codes(done.findings) == told
+
+
+@pytest.mark.parametrize(
+    ("template", "told"),
+    [
+        pytest.param(labels("perPodRoute", annotations={OWN: "x"}), REFUSED_ANNOTATION, id="annotation"),
+        pytest.param(labels("podSet", labels={CLUSTER: "x"}), REFUSED_LABEL, id="label"),
+        pytest.param(labels("podSet", labels={BASE: "x"}), ["E OperatorLabelReplaced"], id="operators-label"),
+        pytest.param(mounted("/mntx"), ["E ForbiddenMountPath"], id="mount"),
+        pytest.param({"podDisruptionBudget": {}}, ["E UnknownTemplateProperty"], id="property"),
+        pytest.param(labels("pod", labels={BASE: "x"}), ["W IgnoredLabel"], id="what-is-dropped-stays-a-warning"),
+    ],
+)
+def test_strictly(template: Any, told: list[str]) -> None:
+    files = {
+        "kafka.yaml": kafka({"podSet": {}}, listeners=EVERYTHING),
+        "pool.yaml": pool(template),
+    }
+
+    done = merge(files, options=Options(is_strict=True))
+
+    assert codes(done.findings) == told
+    assert (done.files == tree(files)) is told[0].startswith("E")
 
 
 def test_a_finding_names_the_place() -> None:
