@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.rules.templates.model import Options
 from reconciler.rules.templates.strimzi.operator import Operator
-from tests.unit.rules.templates.template_world import MISSING, codes, kafka, merge, pair, pool, tree
+from tests.unit.rules.templates.template_world import MISSING, SHARED, codes, kafka, merge, pair, pool, tree
 
 NODEPORT = {"name": "outside", "port": 9099, "type": "nodeport"}
 EVERYTHING = [NODEPORT, {"name": "r", "port": 9100, "type": "route"}, {"name": "i", "port": 9101, "type": "ingress"}]
@@ -329,19 +329,9 @@ def test_labels_of_the_pool_itself(key: str, told: list[str]) -> None:
     ],
 )
 def test_properties_without_effect(kafka_spec: Any, spec: Any, idle: set[str]) -> None:
-    names = (
-        "podSet",
-        "pod",
-        "perPodService",
-        "perPodRoute",
-        "perPodIngress",
-        "persistentVolumeClaim",
-        "kafkaContainer",
-        "initContainer",
-    )
     files = {
         "k.yaml": kafka(**kafka_spec),
-        "p.yaml": pool({name: {} for name in names}, **spec),
+        "p.yaml": pool({name: {} for name in SHARED}, **spec),
         "c.yaml": pool(name="both"),
     }
 
