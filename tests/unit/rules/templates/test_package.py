@@ -232,3 +232,27 @@ def test_a_reset_in_the_provenance() -> None:
 
     (entry,) = done.as_data()
     assert [step["op"] for step in entry["steps"]] == ["added", "removed"]
+
+
+@pytest.mark.parametrize(
+    "template",
+    [pytest.param("{<<: *shared, podSet: {}}", id="merge-key"), pytest.param("*shared", id="alias")],
+)
+def test_anchors_are_read_before_the_merge(template: str) -> None:
+    shared = "  shared: &shared {podSet: {}, kafkaContainer: {env: []}}\n"
+    child = CHILD[: CHILD.index("  template:")] + f"{shared}  template: {template}\n"
+
+    done = merge({"kafka.yaml": PARENT, "pool.yaml": child})
+
+    pod = {"priorityClassName": "high", "terminationGracePeriodSeconds": 0}
+    assert same(template_of(done), {"podSet": {}, "pod": pod, "kafkaContainer": {"env": []}})
+    assert shared in done.files["pool.yaml"].data.decode()
+
+
+def test_a_key_twice_spoils_the_file() -> None:
+    files = {"kafka.yaml": PARENT, "pool.yaml": CHILD + "  template: {}\n"}
+
+    done = merge(files)
+
+    assert done.files == tree(files)
+    assert codes(done.findings) == ["E NoUsablePool"]
