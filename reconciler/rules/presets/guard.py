@@ -18,14 +18,13 @@ PREVENT_DELETION = f"{GROUP}/prevent-deletion"
 
 @dataclass(frozen=True)
 class Guarded:
-    """What a preset lets go, and what it holds: `held` are the units, for the reason of the guard.
+    """What a preset lets go by its guard, and what it holds: `held` are the units, for the reason of the guard.
 
     `is_guarded`: it is too much at once, or the preset does not let anything go.
     """
 
     guard: Guard
     held: tuple[Unit, ...] = ()
-    going: tuple[Unit, ...] = ()
     is_guarded: bool = False
 
 
@@ -42,7 +41,7 @@ def guard_preset(preset: Preset, wanted: Collection[Unit], ground: Ground) -> Gu
     if why:
         return Guarded(Guard(frozenset(), why, count), (*doomed, *suspended), is_guarded=True)
     places = frozenset(_place(unit, ground) for unit in doomed)
-    return Guarded(Guard(places, _suspended_why(suspended)), tuple(suspended), tuple(doomed))
+    return Guarded(Guard(places, _suspended_why(suspended)), tuple(suspended))
 
 
 def guard_suspended(gone: Collection[Unit], ground: Ground) -> Mapping[ObjectKey, Guard]:

@@ -14,6 +14,7 @@ from reconciler.rules.presets.injected import InjectionContext, injected_entries
 from reconciler.rules.presets.layers import PLUGIN_OPTIONS, PRESET_CLUSTER_OPTIONS, PRESET_OPTIONS, Contributor
 from reconciler.rules.presets.model import CLUSTER, GROUP, Entries, Preset
 from reconciler.rules.presets.mutate import PLUGIN_FILE, RestorePlugin
+from reconciler.rules.presets.orphans import is_retained
 from reconciler.rules.presets.outcome import Failed, Made, Wish, failed_for
 from reconciler.rules.presets.plugin import (
     Marks,
@@ -35,7 +36,6 @@ from reconciler.snapshot.catalog import ConfigObject
 from reconciler.snapshot.files import File, FileTree
 
 ADOPT = "reconciler.dev/adopt"
-CLUSTER_RETAINS = f"{GROUP}/plugin-deletion"
 
 
 class Maker:
@@ -138,10 +138,7 @@ class Maker:
 
         An annotation of the cluster must be obeyed when that is gone, and so is noted while it is there.
         """
-        own = self._cluster(wish)
-        if own and own.annotations.get(CLUSTER_RETAINS, "").lower() == "retain":
-            return "orphan"
-        return "orphan" if wish.preset and wish.preset.deletion_policy == "Retain" else "delete"
+        return "orphan" if is_retained(wish.preset, self._cluster(wish)) else "delete"
 
 
 def _faulty(wish: Wish, contributors: list[Contributor]) -> Failed | None:

@@ -21,6 +21,7 @@ from reconciler.rules.presets.guard import Guarded, guard_preset, guard_suspende
 from reconciler.rules.presets.layers import layer_of
 from reconciler.rules.presets.make import Maker
 from reconciler.rules.presets.model import GROUP, PLUGIN, PRESET, PRESET_LABEL, Preset, StandalonePlugin
+from reconciler.rules.presets.orphans import orphans_of
 from reconciler.rules.presets.outcome import Failed, Made, Outcome, Resting, Skipped, Wish, failed_for
 from reconciler.rules.presets.owner_label import check_owner_label
 from reconciler.rules.presets.read_plugin import read_plugin
@@ -190,9 +191,11 @@ class _Run:
         outcomes: dict[ObjectKey, list[Outcome]] = {}
         for one in self.outcomes:
             outcomes.setdefault(one.wish.written.key, []).append(one)
+        wanted = self._wanted()
         for preset, guarded in guards:
             usable = self.world.definitions[preset.spec.definition.key(preset.key.namespace)]
-            leaving = Leaving(guarded.held, guarded.guard.why, guarded.going)
+            orphans = orphans_of(preset, {*wanted, *guarded.held}, self.ground, self.world.catalog)
+            leaving = Leaving(guarded.held, guarded.guard.why, orphans)
             version, label = usable.definition.version, self._labels[preset.key]
             yield preset_status(preset, outcomes.get(preset.key, ()), version, leaving, label)
 

@@ -24,11 +24,14 @@ _UNKNOWN = "its Plugins were not looked at yet"
 
 @dataclass(frozen=True)
 class Leaving:
-    """The Plugins that a preset does not want any more: those that it keeps, for a reason, and those that go."""
+    """The Plugins that a preset does not want any more: those that it keeps, for a reason, and those left to people.
+
+    Which of the others go, and how far that has come, is known to whoever plans.
+    """
 
     held: Sequence[Unit] = ()
     why: str = ""
-    going: Sequence[Unit] = ()
+    orphans: Sequence[Unit] = ()
 
 
 def invalid_status(one: ConfigObject, faults: Sequence[Finding], selector_codes: Iterable[str]) -> ConfigStatus:
@@ -60,11 +63,11 @@ def preset_status(
 
     `settled` completes it.
     """
-    rows = [*(_row(one) for one in outcomes), *_leaving_rows(leaving, preset)]
+    rows = [*(_row(one) for one in outcomes), *_leaving_rows(leaving)]
     fields: dict[str, Any] = {
         "matchedClusters": len(outcomes),
         "pluginDefinitionVersion": version,
-        "pluginStatuses": sorted(rows, key=lambda row: (row["pluginName"], row["clusterName"])),
+        "pluginStatuses": sorted(rows, key=_order),
     }
     conditions = [_empty(outcomes), _failed(outcomes), _skipped(outcomes), Condition(NOT_FOUND, "False", "Found", "")]
     conditions += [owner_label] if owner_label else []
@@ -74,16 +77,20 @@ def preset_status(
     return settled(known, {})
 
 
-def settled(status: ConfigStatus, states: Mapping[ObjectKey, PluginState]) -> ConfigStatus:
+def settled(
+    status: ConfigStatus, states: Mapping[ObjectKey, PluginState], leaving: Mapping[Unit, PluginState] | None = None
+) -> ConfigStatus:
     """Return the status of a preset with what became of its Plugins, by their identities; whoever plans knows it.
 
+    `leaving` are the Plugins that it does not want any more and that are on their way out, as long as they are.
     As long as nothing is known of one, AllPluginsReady and Ready are Unknown, unless something is wrong anyway.
     """
     rows = status.fields.get("pluginStatuses")
     if not isinstance(rows, list):
         return status
     told = [
-        {**row, "state": states.get(plugin_key(status.key.namespace, row["pluginName"]), row["state"])} for row in rows
+        {**row, "state": states.get(plugin_key(status.key.namespace, row["pluginName"]), row["state"])}
+        for row in _with_leaving(rows, leaving or {})
     ]
     wanted = [row for row in told if row["state"] not in ("Skipped", "PendingDeletion", "Orphaned")]
     ready = sum(row["state"] == "UpToDate" for row in wanted)
@@ -148,16 +155,24 @@ def _row(one: Outcome) -> dict[str, Any]:
             return {**row, "state": "Skipped", "codes": [finding.code], "message": finding.message}
 
 
-def _leaving_rows(leaving: Leaving, preset: Preset) -> Iterator[dict[str, Any]]:
-    goes: PluginState = "Orphaned" if preset.deletion_policy == "Retain" else "PendingDeletion"
-    for cluster, package in leaving.going:
-        yield {"pluginName": package.rpartition("/")[2], "clusterName": cluster, "state": goes, "codes": []}
-    for cluster, package in leaving.held:
-        codes, name = [DELETION_HELD.name], package.rpartition("/")[2]
-        yield {
-            "pluginName": name,
-            "clusterName": cluster,
-            "state": "PendingDeletion",
-            "codes": codes,
-            "message": leaving.why,
-        }
+def _leaving_rows(leaving: Leaving) -> Iterator[dict[str, Any]]:
+    for unit in leaving.orphans:
+        yield _leaving_row(unit, "Orphaned")
+    for unit in leaving.held:
+        yield {**_leaving_row(unit, "PendingDeletion"), "codes": [DELETION_HELD.name], "message": leaving.why}
+
+
+def _leaving_row(unit: Unit, state: PluginState) -> dict[str, Any]:
+    cluster, package = unit
+    return {"pluginName": package.rpartition("/")[2], "clusterName": cluster, "state": state, "codes": []}
+
+
+def _with_leaving(rows: Sequence[dict[str, Any]], leaving: Mapping[Unit, PluginState]) -> list[dict[str, Any]]:
+    """Return the rows with those of what leaves, which say more than that it lies there."""
+    gone = [_leaving_row(unit, state) for unit, state in leaving.items()]
+    known = {_order(row) for row in gone}
+    return sorted([*(row for row in rows if _order(row) not in known), *gone], key=_order)
+
+
+def _order(row: Mapping[str, Any]) -> tuple[str, str]:
+    return row["pluginName"], row["clusterName"]
