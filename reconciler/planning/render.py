@@ -89,10 +89,9 @@ def render(variant: Variant, made: Ingredients, answers: Answers, last_mile: Las
     rendered = run.render(made, last_mile, engine) if not errors(found) else Rendered(source.files)
     if not errors((*found, *rendered.findings)):
         rendered = _without_secrets(rendered, engine)
-    findings = (
-        *variant.findings,
-        *in_package((*found, *rendered.findings), str(variant.place), str(variant.owner.key)),
-    )
+    told = (*found, *rendered.findings)
+    inside = [_in_config(one, view) for one in told] if made.is_generated else told
+    findings = (*variant.findings, *in_package(inside, str(variant.place), str(variant.owner.key)))
     overruled = tuple(_overruled(source, run.stages, options))
     return replace(
         rendered,
@@ -102,6 +101,12 @@ def render(variant: Variant, made: Ingredients, answers: Answers, last_mile: Las
         trace={**view.trace, **rendered.trace},
         inputs=view.files,
     )
+
+
+def _in_config(finding: Finding, view: View) -> Finding:
+    """Return what is told of a generated resource with the place in the config where people can mend it."""
+    place, where = view.places.get(finding.where.object), finding.where
+    return replace(finding, where=replace(where, file=place.file, line=place.line)) if place else finding
 
 
 def _without_secrets(rendered: Rendered, engine: Engine) -> Rendered:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.krm.digest import digest
+from reconciler.krm.findings import Where
 from reconciler.snapshot.catalog import Catalog, ConfigObject
 
 ABSENT = "absent"
@@ -55,13 +56,14 @@ class Answers:
 class View:
     """The config as one render sees it: every question is recorded with its answer.
 
-    `files` are those of the objects that were found, by kind, namespace and name.
+    `files` are those of the objects that were found, by kind, namespace and name, `places` where each stands.
     """
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
         self.trace: dict[str, str] = {}
         self.files: dict[tuple[str, str, str], str] = {}
+        self.places: dict[str, Where] = {}
 
     def type_exists(self, api_version: str, kind: str, namespace: str) -> bool:
         """Return whether any object of this type can be seen from `namespace`."""
@@ -73,6 +75,7 @@ class View:
         found = self._answers.catalog.named.get((api_version, kind, namespace, name))
         if found:
             self.files[kind, namespace, name] = found.file
+            self.places[str(found.key)] = found.where
         return found
 
     def of_kind(self, group: str, kind: str) -> tuple[ConfigObject, ...]:
