@@ -1,0 +1,104 @@
+"""What an edit of presets costs: as many renders as there are Plugins that can feel it, however large the fleet is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.support.beginnings import begin
+from tests.support.presets import (
+    Options,
+    cluster,
+    definition,
+    option,
+    organization,
+    override,
+    preset,
+    tier,
+)
+from tests.support.world import World
+
+EDGE = tuple(f"edge-{number:02}" for number in range(6))
+CORE = tuple(f"core-{number:02}" for number in range(54))
+FLEET = (*EDGE, *CORE)
+PRESETS = tuple(f"logs-{number}" for number in range(5))
+FILE, CLUSTER = "presets/{}.yaml", "clusters/{}.yaml"
+OF_EDGE, OF_ALL = "overrides/edge.yaml", "overrides/all.yaml"
+
+
+def preset_of(name: str, overrides: Mapping[str, Options] | None = None, size: int = 128) -> str:
+    """Return a preset for all clusters; it says something else for one of each tier."""
+    found = {"edge-00": [option("buffer.size", 8)], "core-00": [option("buffer.size", 9)]}
+    return preset(name, [option("buffer.size", size)], {**found, **(overrides or {})}, plugin={"releaseName": name})
+
+
+def edge(size: str = "zfs") -> str:
+    return override("edge", [option("storage", size)], clusterSelector=tier("edge"))
+
+
+def fleet(folder: Path) -> World:
+    """Return sixty clusters without Repositories, each with the Plugins of five presets, all of them drafted."""
+    world = World.new(folder)
+    world.write(
+        {
+            "acme.yaml": organization(option("storage", "fast")),
+            "logshipper.yaml": definition(),
+            OF_EDGE: edge(),
+            OF_ALL: override("all", [option("timeout", 5)]),
+            **{CLUSTER.format(one): cluster(one, one.partition("-")[0]) for one in FLEET},
+            **{FILE.format(one): preset_of(one) for one in PRESETS},
+        }
+    )
+    world.sync()
+    return world
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return begin(tmp_path, fleet)
+
+
+@pytest.mark.parametrize(
+    ("files", "renders", "drafts"),
+    [
+        pytest.param({}, 0, (), id="nothing"),
+        pytest.param(
+            {FILE.format("logs-3"): preset_of("logs-3", {"core-00": [option("buffer.size", 10)]})}, 1, ("core-00",),
+            id="an-override-for-one-cluster",
+        ),
+        pytest.param(
+            {FILE.format("logs-3"): preset_of("logs-3", {"core-07": [option("buffer.size", 128)]})}, 0, (),
+            id="an-override-that-says-what-is-so-anyway",
+        ),
+        pytest.param({OF_EDGE: edge("btrfs")}, 30, EDGE, id="an-override-for-a-tier"),
+        pytest.param({OF_EDGE: None}, 30, EDGE, id="an-override-for-a-tier-goes"),
+        pytest.param(
+            {OF_EDGE: override("edge", [option("storage", "zfs")], clusterSelector={"clusterNames": [*EDGE]})}, 0, (),
+            id="an-override-that-chooses-them-otherwise",
+        ),
+        pytest.param({FILE.format("logs-3"): preset_of("logs-3", size=64)}, 58, FLEET[1:6] + CORE[1:], id="a-preset"),
+        pytest.param({"acme.yaml": organization(option("storage", "slow"))}, 270, CORE, id="the-organization"),
+        pytest.param({"logshipper.yaml": definition(size=1, storage="none")}, 0, (), id="defaults-that-all-shadow"),
+        pytest.param(
+            {CLUSTER.format("core-05"): cluster("core-05", "core", [option("storage", "nfs")])}, 5, ("core-05",),
+            id="an-override-of-a-cluster",
+        ),
+        pytest.param({CLUSTER.format("core-05"): cluster("core-05", "core", pager="x")}, 0, (), id="a-label-of-others"),
+        pytest.param({CLUSTER.format("core-05"): cluster("core-05", "edge")}, 5, ("core-05",), id="another-tier"),
+        pytest.param(
+            {"moved/all.yaml": preset_of("logs-3"), FILE.format("logs-3"): None}, 0, (), id="a-preset-in-another-file"
+        ),
+    ],
+)  # fmt: skip
+def test_an_edit_renders_what_can_feel_it(
+    world: World, files: dict[str, str | None], renders: int, drafts: tuple[str, ...]
+) -> None:
+    world.write(files)
+
+    after = world.sync()
+
+    assert after.report.renders == renders
+    assert after.moved == {f"drafts/{one}" for one in drafts}
+    assert world.sync().is_silent
