@@ -38,7 +38,7 @@ def command(config: str | None, out: Path, force: bool, settings_file: str | Non
         set_up_logs(settings, service=False)
         if why := output_fault(out, Path(config_of(settings)), force):
             raise CannotRunError(why)
-        parts = build_parts(settings, config_of(settings), missing_is_empty=True, progress=show)
+        parts = build_parts(settings, config_of(settings), missing_is_empty=True, offline=True, progress=show)
         with parts.remotes as remotes:
             report = reconcile(parts.source, remotes, parts.tools, build_folder(settings, out))
     for line in finding_lines(report.plan.all_findings()):

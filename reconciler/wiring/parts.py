@@ -64,12 +64,14 @@ def build_parts(
     config: str,
     *,
     missing_is_empty: bool = False,
+    offline: bool = False,
     progress: Progress | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Parts:
     """Build the parts of a pass over `config`. Raises GitError when the config's address cannot be used.
 
-    `clock` gives seconds since 1970; it decides when something is done, never what is written.
+    `clock` gives seconds since 1970; it decides when something is done, never what is written. `offline`: clusters
+    without a Repository have a place though no fleet is set, for nothing goes there.
     """
     _allow_many_files()
     backoff = Backoff(FIRST_REST_SECONDS, settings.max_backoff_seconds, time.monotonic)
@@ -77,7 +79,9 @@ def build_parts(
     builder = _Builder(settings, open_source(config, options=git_options(settings)), clock, functions, backoff)
     prefix = settings.state_ref.partition("{repository}")[0]
     remotes = Remotes(builder.open_mirror, prefix, backoff, builder.forges.close)
-    return Parts(builder.config(), remotes, backoff, builder.tools(missing_is_empty, progress), builder.folders())
+    return Parts(
+        builder.config(), remotes, backoff, builder.tools(missing_is_empty, offline, progress), builder.folders()
+    )
 
 
 def build_memory(settings: Settings, config: str) -> InCache:
@@ -202,8 +206,8 @@ class _Builder:
     def open_mirror(self, url: str) -> Mirror:
         return Mirror.open(self._cache, url, self._options)
 
-    def tools(self, missing_is_empty: bool, progress: Progress | None) -> Tools:
-        catalogs = Catalogs(self._settings, self._source, self._functions, missing_is_empty=missing_is_empty)
+    def tools(self, missing_is_empty: bool, offline: bool, progress: Progress | None) -> Tools:
+        catalogs = Catalogs(self._settings, self._source, self._functions, offline=offline)
         return Tools(
             read_catalog=self._read_catalog,
             load=_load,

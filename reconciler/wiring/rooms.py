@@ -72,13 +72,11 @@ class _Layout:
 class Catalogs:
     """What planning asks of a catalog besides its objects; remembered for the last one."""
 
-    def __init__(
-        self, settings: Settings, source: Source, functions: AllFunctions, *, missing_is_empty: bool = False
-    ) -> None:
+    def __init__(self, settings: Settings, source: Source, functions: AllFunctions, *, offline: bool = False) -> None:
         self._settings = settings
         self._source = source
         self._options = git_options(settings)
-        self._missing_is_empty = missing_is_empty
+        self._offline = offline
         self._last: tuple[Catalog, _Layout] | None = None
         self._engine = Engine(
             settings.merge.profile,
@@ -190,7 +188,7 @@ class Catalogs:
         """Return where clusters without a Repository live; "" for nowhere. Offline, that need not be anywhere."""
         if self._settings.fleet.url:
             return parse_url(self._settings.fleet.url).connect
-        return str(Path(self._settings.cache).expanduser().absolute() / _NO_FLEET) if self._missing_is_empty else ""
+        return str(Path(self._settings.cache).expanduser().absolute() / _NO_FLEET) if self._offline else ""
 
     def _resolve(self, text: str) -> str:
         return resolve_repository(text, self._source, self._options).connect

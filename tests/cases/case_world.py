@@ -90,7 +90,9 @@ class CaseWorld:
         return Settings.model_validate({**places, **self._set})
 
     def _pass(self, publisher: Publisher, missing_is_empty: bool) -> Report:
-        parts = build_parts(self._settings, str(self.folder / "config"), missing_is_empty=missing_is_empty)
+        parts = build_parts(
+            self._settings, str(self.folder / "config"), missing_is_empty=missing_is_empty, offline=missing_is_empty
+        )
         with parts.remotes as remotes:
             return reconcile(parts.source, remotes, parts.tools, publisher)
 

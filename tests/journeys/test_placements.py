@@ -672,6 +672,14 @@ def test_render_writes_what_has_no_place(tmp_path: Path) -> None:
     assert "cpu: two" in (tmp_path / "out" / "oslo" / LIMITS).read_text()
 
 
+def test_a_plan_tells_what_has_no_place(tmp_path: Path) -> None:
+    ended = command(homeless_world(tmp_path), "plan", fleet=False)
+
+    assert ended.returncode == 1
+    assert ended.stdout.count("NoDestination") == 2
+    assert "1 draft for 1 destination" in ended.stdout.splitlines()[0]
+
+
 # what people are told on the command line
 
 
