@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.krm.findings import Code, Finding, softened
@@ -55,16 +55,23 @@ def read_entries(
     faults = fields.faults
     before = len(faults.findings)
     known = _ENTRY_FIELDS if strict else None
-    mappings = (
-        Fields(item, path, faults, known) for path, item in fields.items(name) if _is_mapping(item, path, faults)
-    )
-    entries = [entry for one in mappings if (entry := _read_entry(one, strict=strict))]
+    entries = [entry for one in unquoted_mappings(fields, name, known) if (entry := _read_entry(one, strict=strict))]
     entries = _unique(entries, faults, told, twice)
     found = faults.findings[before:]
     of_plugins = tuple(one for one in found if one.code in _OF_PLUGINS)
     faults.findings[before:] = [one for one in found if one.code not in _OF_PLUGINS]
     told.findings += of_plugins
     return Entries(tuple(entries), of_plugins)
+
+
+def unquoted_mappings(fields: Fields, name: str, known: Sequence[str] | None) -> Iterator[Fields]:
+    """Yield each mapping of a list; of what is none nothing is quoted, for what stands there may be a secret."""
+    if fields.has(name) and not isinstance(fields.data[name], list):
+        fields.fault(name, "must be a list of mappings")
+        return
+    for path, item in fields.items(name):
+        if _is_mapping(item, path, fields.faults):
+            yield Fields(item, path, fields.faults, known)
 
 
 def _is_mapping(value: object, path: Path, faults: Faults) -> bool:

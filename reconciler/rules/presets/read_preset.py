@@ -18,7 +18,7 @@ from reconciler.rules.presets.codes import (
     SELECTOR_EMPTY,
 )
 from reconciler.rules.presets.model import API_VERSION, DELETION_POLICIES, DeletionPolicy, Entries, Preset
-from reconciler.rules.presets.read_entries import Told, read_entries
+from reconciler.rules.presets.read_entries import Told, read_entries, unquoted_mappings
 from reconciler.rules.presets.read_spec import SPEC_FIELDS, check_object, read_plugin_spec, read_wait_for
 from reconciler.snapshot.catalog import ConfigObject
 
@@ -73,7 +73,7 @@ def _read_cluster_options(spec: Fields, told: Told) -> tuple[Mapping[str, Entrie
     """Return the options by cluster, and where those of each begin."""
     found: dict[str, Entries] = {}
     first: dict[str, Path] = {}
-    for one in spec.mappings("clusterOptionOverrides", ("clusterName", "overrides")):
+    for one in unquoted_mappings(spec, "clusterOptionOverrides", ("clusterName", "overrides")):
         name = one.text("clusterName", required=True)
         if not one.has("overrides"):
             one.fault("overrides", "must be a list of options")
