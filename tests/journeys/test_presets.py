@@ -1,6 +1,8 @@
 """Plugin presets through whole passes: what comes, changes and goes, and what is people's (greenhouse 3, 11, 12)."""
 
+import os
 import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ import pytest
 
 from reconciler.krm.yaml import parse
 from tests.support.beginnings import begin
+from tests.support.command_line import Ended, run_in
 from tests.support.git_env import assert_sound, git
 from tests.support.policies import ATTACHED, patch, policy, publish, written
 from tests.support.presets import (
@@ -556,3 +559,84 @@ def test_a_policy_that_a_preset_passes_on_by_label_overrides_its_plugins(world: 
     after = world.sync()
     assert (after.report.renders, after.moved) == (1, {"drafts/oslo"})
     assert world.sync().is_silent
+
+
+# secrets
+
+
+PLANTED = "hunter2-in-plain-sight"
+SHIPPER_REF = {"kind": "ClusterPluginDefinition", "name": "logshipper"}
+PLANTED_BY = {
+    "the-preset": {LOGS: preset(options=[option("token", PLANTED)])},
+    "the-preset-for-one-cluster": {LOGS: logs(overrides={"berlin": [option("token", PLANTED)]})},
+    "an-override-that-all-shadow": {"overrides/all.yaml": override("all", [option("token", PLANTED)])},
+    "an-override-of-all-clusters": {EDGE: override("edge", [option("token", PLANTED)], clusterSelector=tier("edge"))},
+    "the-organization": {"acme.yaml": organization(option("token", PLANTED))},
+    "a-cluster": {"clusters/oslo.yaml": cluster("oslo", overrides=[option("token", PLANTED)])},
+    "a-plugin-of-its-own": {
+        "alone.yaml": written(
+            "Plugin",
+            "alone",
+            {"clusterName": "oslo", "pluginDefinitionRef": SHIPPER_REF, "optionValues": [option("token", PLANTED)]},
+            TEAM,
+            GREENHOUSE,
+        )
+    },
+    "what-a-reference-shadows": {
+        LOGS: preset(options=[option("token", PLANTED)]),
+        "acme.yaml": organization(from_secret("token", "logs", "token")),
+    },
+    "what-a-reference-shadows-on-one-cluster": {
+        LOGS: preset(options=[option("token", PLANTED)], overrides={"oslo": [from_secret("token", "logs", "oslo")]})
+    },
+    "two-sources": {"acme.yaml": organization({**from_secret("token", "logs", "token"), "value": PLANTED})},
+    "two-names": {"acme.yaml": organization({"name": "token", "path": "tokens", "value": PLANTED})},
+    "two-values": {"acme.yaml": organization(option("token", PLANTED), option("token", f"{PLANTED}-too"))},
+    "two-values-of-an-override": {EDGE: override("edge", [option("token", PLANTED), option("token", "none")])},
+    "a-field-that-is-none": {"acme.yaml": organization({"name": "token", "values": PLANTED})},
+    "a-reference-that-is-none": {"acme.yaml": organization({"name": "token", "valueFrom": {"secret": PLANTED}})},
+    "no-list": {"acme.yaml": written("Organization", TEAM, {"pluginOverrides": {"token": PLANTED}}, api=GREENHOUSE)},
+    "no-list-of-clusters": {LOGS: logs(clusterOptionOverrides={"oslo": {"token": PLANTED}})},
+    "a-text-for-a-list": {"acme.yaml": written("Organization", TEAM, {"pluginOverrides": PLANTED}, api=GREENHOUSE)},
+    "no-yaml": {"acme.yaml": f"{organization()}    token: {PLANTED}: [\n"},
+    "something-that-is-no-text": {"acme.yaml": organization(option("token", {"in": [PLANTED]}))},
+    "an-expression": {"acme.yaml": organization({"name": "token", "expression": PLANTED})},
+    "an-expression-that-fails": {
+        "acme.yaml": organization({"name": "token", "expression": f"{PLANTED}-${{global.no}}"})
+    },
+    "the-definition": {SHIPPER: definition().replace('"type": "secret"', f'"type": "secret", "default": "{PLANTED}"')},
+}
+
+
+def everything(repository: Path) -> bytes:
+    """Return every object of a repository, whether anything points to it or not, and every ref."""
+    listed = [["cat-file", "--batch-all-objects", "--batch"], ["for-each-ref"]]
+    found = [subprocess.run(["git", "-C", repository, *one], capture_output=True, check=True).stdout for one in listed]
+    return b"\n".join(found)
+
+
+@pytest.mark.parametrize("files", PLANTED_BY.values(), ids=PLANTED_BY)
+def test_a_secret_that_is_written_out_goes_nowhere(
+    tmp_path: Path, files: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = begin(tmp_path, presets_published)
+    world.write(files)
+    after = world.sync()
+    world.settle()
+    told = [command(world, "plan"), command(world, "validate"), command(world, "drafts")]
+    told.append(command(world, "render", "--output", str(tmp_path / "out")))
+
+    rendered = b"".join(path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file())
+    said = "".join(one.stdout + one.stderr for one in told) + "".join(capsys.readouterr())
+    kept = everything(world.fleet)
+    assert b"logs-oslo" in kept
+    assert PLANTED.encode() not in kept + rendered
+    assert PLANTED not in said + str(after.findings)
+
+
+def command(world: World, *arguments: str) -> Ended:
+    """Run a command on the world as people would."""
+    (world.folder / "reconciler.yaml").write_text(
+        f"config: {{url: {world.config}}}\nfleet: {{url: {world.fleet}}}\ncache: {world.folder / 'cache'}\n"
+    )
+    return run_in(world.folder, {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}, *arguments)
