@@ -145,8 +145,8 @@ def _row(one: Outcome) -> dict[str, Any]:
     row: dict[str, Any] = {"pluginName": one.wish.key.name, "clusterName": one.wish.place.repository}
     match one:
         case Made(variant=variant):
-            codes = [finding.code for finding in variant.findings]
-            return {**row, "state": "", "codes": list(dict.fromkeys(codes))}
+            # findings come in the order of files, of which nobody is told here
+            return {**row, "state": "", "codes": sorted({finding.code for finding in variant.findings})}
         case Failed(codes=failures, message=message):
             return {**row, "state": "Failed", "codes": list(failures), "message": message}
         case Resting(finding=finding):
