@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from posixpath import dirname
 from typing import Any
 
@@ -36,6 +36,10 @@ class Plugins:
     def owned(self) -> Mapping[Unit, Owner]:
         """Return the owners of the Plugins that were drafted or published, and are not on their way out."""
         return {unit: record.owner for unit, record in self._records()}
+
+    def inputs(self) -> Mapping[Unit, Collection[str]]:
+        """Return what each of them was last made of."""
+        return {unit: record.trace.keys() for unit, record in self._records()}
 
     def held(self) -> Mapping[ObjectKey, Mapping[Unit, int]]:
         """Return for each preset its packages that are held, with how many it had then."""

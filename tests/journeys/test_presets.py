@@ -480,6 +480,8 @@ def test_without_its_definition_everything_stays_and_comes_when_that_does(tmp_pa
         pytest.param({LOGS: logs(clusterSelector={})}, id="a-preset-for-nobody-knows-whom"),
         pytest.param({"clusters/oslo.yaml": "kind: ["}, id="a-cluster-that-cannot-be-read"),
         pytest.param({EDGE: override("edge", [{"name": "storage"}])}, id="an-override-that-says-nothing"),
+        pytest.param({EDGE: "kind: ["}, id="an-override-that-cannot-be-read"),
+        pytest.param({"acme.yaml": "kind: ["}, id="an-organization-that-cannot-be-read"),
         pytest.param({"copy.yaml": logs()}, id="a-preset-twice"),
         pytest.param({"other.yaml": "kind: ["}, id="some-file"),
     ],

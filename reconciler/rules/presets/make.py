@@ -12,7 +12,7 @@ from reconciler.krm.yaml import Path
 from reconciler.rules.presets.codes import PLUGIN_OVERRIDE_INVALID, PLUGIN_OVERRIDES_INVALID
 from reconciler.rules.presets.injected import InjectionContext, injected_entries
 from reconciler.rules.presets.layers import PLUGIN_OPTIONS, PRESET_CLUSTER_OPTIONS, PRESET_OPTIONS, Contributor
-from reconciler.rules.presets.model import CLUSTER, GROUP, Entries, Preset
+from reconciler.rules.presets.model import CLUSTER, GROUP, ORGANIZATION, OVERRIDE, Entries, Preset
 from reconciler.rules.presets.mutate import PLUGIN_FILE, RestorePlugin
 from reconciler.rules.presets.orphans import is_retained
 from reconciler.rules.presets.outcome import Failed, Made, Wish, failed_for
@@ -38,6 +38,9 @@ from reconciler.snapshot.files import File, FileTree
 ADOPT = "reconciler.dev/adopt"
 
 
+_CODES = {ORGANIZATION: PLUGIN_OVERRIDES_INVALID, OVERRIDE: PLUGIN_OVERRIDE_INVALID}
+
+
 class Maker:
     """Makes the Plugins of one pass; the lists that many of them share are put together once."""
 
@@ -45,6 +48,9 @@ class Maker:
         self._world = world
         self._reach = reach
         self._around = around
+        # only while a file cannot be read is it of interest what is not there any more
+        self._inputs = {} if world.catalog.is_whole else around.before.inputs()
+        self._present = {str(one.key) for kind in _CODES for one in world.catalog.of_kind(GROUP, kind)}
         self._resolver = Resolver(Evaluation(around.limits, around.expressions))
         self._lists: dict[tuple[ObjectKey, str], Contributor] = {}
         self._passed: dict[ObjectKey, Propagated] = {}
@@ -99,8 +105,19 @@ class Maker:
             if not one.read.sound:
                 message = f"{one.read.one.key} may be for it, and cannot be used"
                 return Failed(wish, (PLUGIN_OVERRIDE_INVALID.name,), message)
+        if lost := self._unread(wish):
+            return lost
         if why := self._world.doubt(wish.key.namespace, wish.cluster.name if wish.cluster else ""):
             return Failed(wish, (PLUGIN_OVERRIDES_INVALID.name,), f"it stays as it is: {why}")
+        return None
+
+    def _unread(self, wish: Wish) -> Failed | None:
+        """Return why a Plugin stays as it is: what it was made of may be in an unreadable file (design 10.5)."""
+        for name in sorted(self._inputs.get(wish.unit, ())):
+            kind = name.partition("/")[0]
+            if kind in _CODES and name not in self._present:
+                message = f"it stays as it is: {name} may be in a file that cannot be read"
+                return Failed(wish, (_CODES[kind].name,), message)
         return None
 
     def _resolve(self, wish: Wish, usable: Usable, contributors: list[Contributor], marks: Marks) -> Resolution:

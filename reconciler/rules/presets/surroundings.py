@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -17,6 +17,10 @@ class Before(Protocol):
 
     def owned(self) -> Mapping[Unit, Owner]:
         """Return the owners of the Plugins that were drafted or published, and are not on their way out."""
+        ...
+
+    def inputs(self) -> Mapping[Unit, Collection[str]]:
+        """Return the objects that each of them was last made of, as text; there may be more."""
         ...
 
     def published(self, cluster: str) -> Mapping[str, Mapping[str, Any]]:

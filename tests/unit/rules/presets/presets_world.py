@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -143,23 +143,29 @@ class Branches:
 
     owners: dict[Unit, Owner] = field(default_factory=dict)
     plugins: dict[Unit, Data] = field(default_factory=dict)
+    made_of: dict[Unit, Collection[str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, result: RoomResult) -> Branches:
         """Return the branches on which all of a result was published."""
         units = {(one.place.repository, one.place.package): one for one in result.variants}
         return cls(
-            {unit: one.owner for unit, one in units.items()}, {unit: data_of(one) for unit, one in units.items()}
+            {unit: one.owner for unit, one in units.items()},
+            {unit: data_of(one) for unit, one in units.items()},
+            {unit: one.facts.keys() for unit, one in units.items()},
         )
 
     def owned(self) -> Mapping[Unit, Owner]:
         return self.owners
 
+    def inputs(self) -> Mapping[Unit, Collection[str]]:
+        return self.made_of
+
     def published(self, cluster: str) -> Mapping[str, Data]:
         return {package: data for (name, package), data in self.plugins.items() if name == cluster}
 
     def with_plugin(self, unit: Unit, data: Data) -> Branches:
-        return Branches(self.owners, {**self.plugins, unit: data})
+        return Branches(self.owners, {**self.plugins, unit: data}, self.made_of)
 
 
 def catalog_of(files: Mapping[str, str]) -> Catalog:

@@ -461,6 +461,25 @@ def test_a_plugin_of_its_own_takes_over_what_its_author_says(mark: str, adoption
     assert variant_of(result, "east/boards").adoption == adoption
 
 
+@pytest.mark.parametrize(
+    ("broken", "expected"),
+    [
+        pytest.param({"other.yaml": "kind: ["}, {"PluginOverrideInvalid"}, id="it-may-be-in-there"),
+        pytest.param({}, set(), id="it-is-gone"),
+    ],
+)
+def test_an_override_that_may_be_in_an_unreadable_file_is_not_taken_for_gone(
+    broken: dict[str, str], expected: set[str]
+) -> None:
+    texts = [EAST, WEST, SIZE, preset()]
+    before = Branches.of(room([*texts, override([given("size", 2)], clusters={"clusterNames": ["east"]})]))
+
+    result = room({**config(*texts), **broken}, before)
+
+    reasons = {(one.place and one.place.repository, one.conditions[0].reason) for one in result.stalled}
+    assert reasons == {("east", code) for code in expected}
+
+
 def test_each_branch_is_looked_at_once() -> None:
     asked: list[str] = []
 
