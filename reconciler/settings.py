@@ -192,6 +192,7 @@ class RuleSettings(_Group):
     strict: list[str] = []
     central_cluster: str = ""
     base_domain: str = ""
+    expressions: bool = True
 
     @field_validator("strict")
     @classmethod

@@ -56,10 +56,7 @@ class Placed:
 
     def _records(self) -> Iterator[tuple[str, PackageRecord]]:
         for cluster, (_, state) in sorted(self._states.items()):
-            for record in state.packages.values():
-                # what is on its way out was let go before, and must not be counted again
-                if record.owned and record.owner.key.kind == OWNER_KIND and record.removal is None:
-                    yield cluster, record
+            yield from ((cluster, record) for _, record in state.standing() if record.owner.key.kind == OWNER_KIND)
 
 
 def _as_it_stands(destination: Destination, state: DestinationState, package: str, remote: Remote) -> PackageRecord:

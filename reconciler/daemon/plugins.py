@@ -71,10 +71,9 @@ class Plugins:
 
     def _records(self) -> Iterator[tuple[Unit, PackageRecord]]:
         for cluster, state in sorted(self._states.items()):
-            for package, record in state.packages.items():
-                # what is on its way out was let go before, and must not be counted again
+            for package, record in state.standing():
                 key = record.owner.key
-                if record.owned and (key.group, key.kind) == (GROUP, PLUGIN) and record.removal is None:
+                if (key.group, key.kind) == (GROUP, PLUGIN):
                     yield (cluster, package), record
 
 

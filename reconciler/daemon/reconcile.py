@@ -33,7 +33,6 @@ from reconciler.planning.outcome import Blocked, Draft, Unchanged
 from reconciler.planning.proposal import Proposal
 from reconciler.planning.state import DestinationState
 from reconciler.reporting.leaving import waiting
-from reconciler.rules.overrides.usage import unused_findings
 from reconciler.rules.variant import RoomResult
 from reconciler.snapshot.catalog import Catalog
 
@@ -211,9 +210,6 @@ def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publishe
         (*_catalog_findings(catalog), *proposal.findings, *told),
         not catalog.unreadable, proposal, catalog.objects, desk.policies, desk.rollouts.gates,
     )  # fmt: skip
-    if not any(plan.findings for plan in fleet.destinations):
-        # of what cannot be read nobody knows which policies it names
-        fleet = replace(fleet, findings=(*fleet.findings, *unused_findings(fleet.usages(), fleet.policies)))
     publisher.finish(fleet, remotes)
     publisher.remember(tools.published)
     is_to_retry = isinstance(proposed, Failed) or tagged.failed or approved.failed

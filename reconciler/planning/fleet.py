@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
@@ -17,7 +18,7 @@ from reconciler.planning.state import DestinationState
 from reconciler.planning.tags import MissingTag
 from reconciler.rules.overrides.read_policy import Policies
 from reconciler.rules.overrides.rollout import Gate, RuleId
-from reconciler.rules.overrides.usage import Usage, usage_of
+from reconciler.rules.overrides.usage import Usage, unused_findings, usage_of
 from reconciler.rules.variant import RoomResult
 from reconciler.rules.variants.codes import UPSTREAM_WARNING
 from reconciler.snapshot.catalog import ConfigObject
@@ -77,13 +78,14 @@ class FleetPlan:
         for plan in self.destinations:
             yield from ((plan.destination, outcome) for outcome in plan.outcomes)
 
+    @cached_property
     def usages(self) -> tuple[Usage, ...]:
-        """Return how every sound override policy is used, on all clusters that could be read (kubeadmiral 10.4)."""
+        """How every sound override policy is used, on all clusters that could be read (kubeadmiral 10.4)."""
         used = (
             (one.destination.name, package, record.policies)
             for one in self.destinations
-            for package, record in one.after.packages.items()
-            if record.policies and record.owned and record.removal is None
+            for package, record in one.after.standing()
+            if record.policies
         )
         return usage_of(self.policies, used)
 
@@ -92,7 +94,7 @@ class FleetPlan:
 
         What is about an object has the place of that object in the config, or of the set that made it.
         """
-        found = [*self.findings, *self.room.findings]
+        found = [*self.findings, *self._unused(), *self.room.findings]
         for stalled in self.room.stalled:
             found += stalled.findings
         for plan in self.destinations:
@@ -102,6 +104,11 @@ class FleetPlan:
         for _, outcome in self.outcomes():
             found += (*_of(outcome), *settling_findings(outcome.variant))
         return tuple(dict.fromkeys(self._placed(found)))
+
+    def _unused(self) -> tuple[Finding, ...]:
+        # of what cannot be read nobody knows which policies it names
+        is_known = not any(plan.findings for plan in self.destinations)
+        return unused_findings(self.usages, self.policies) if is_known else ()
 
     def _placed(self, findings: Iterable[Finding]) -> Iterator[Finding]:
         owners: dict[str, ObjectKey] = {}

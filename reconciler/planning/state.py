@@ -238,6 +238,12 @@ class DestinationState:
     drafts: Mapping[str, DraftBranch] = field(default_factory=dict)
     packages: Mapping[str, PackageRecord] = field(default_factory=dict)
 
+    def standing(self) -> Iterator[tuple[str, PackageRecord]]:
+        """Yield the packages that somebody has here; what is on its way out was let go before, and counts no more."""
+        for package, record in self.packages.items():
+            if record.owned and record.removal is None:
+                yield package, record
+
     def trees(self) -> frozenset[TreeId]:
         """Return every tree that the state names."""
         return frozenset(tree for record in self.packages.values() for tree in record.trees())

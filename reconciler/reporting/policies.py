@@ -20,7 +20,7 @@ _UNUSED = Condition("Ready", "True", "PolicyUnused", "no resource on its way to 
 
 def policy_statuses(plan: FleetPlan) -> Iterator[ConfigStatus]:
     """Yield the status of every override policy, sound or not."""
-    for usage in plan.usages():
+    for usage in plan.usages:
         policy = plan.policies.sound[usage.policy]
         yield ConfigStatus(usage.policy, API_VERSION, (_condition(usage),), told(_fields(policy, usage, plan)))
     faults: dict[str, list[str]] = {}

@@ -127,7 +127,7 @@ class Catalogs:
         rules, limits = self._settings.rules, Limits(**self._settings.limits.cel.model_dump())
         return PresetSurroundings(
             before, self._settings.guards.max_delete_percent, engine, before.held(), rules.base_domain,
-            rules.central_cluster, limits=limits,
+            rules.central_cluster, rules.expressions, limits,
         )  # fmt: skip
 
     def renderer(self, catalog: Catalog) -> Renderer:
@@ -265,7 +265,6 @@ def _made_by_sets(
     states: Mapping[Destination, DestinationState],
 ) -> Iterator[tuple[ObjectKey, TargetKey, PackageRecord]]:
     for destination, state in states.items():
-        for package, record in state.packages.items():
-            # what is on its way out was let go before, and must not be counted again
-            if record.owned and record.owner.set and record.removal is None:
+        for package, record in state.standing():
+            if record.owner.set:
                 yield record.owner.set, TargetKey(destination.name, package), record
