@@ -20,7 +20,7 @@ from reconciler.rules.clusters.targets import is_target
 from reconciler.rules.edits import value_at
 from reconciler.rules.fields import shown
 from reconciler.rules.notes import Note, finding_of
-from reconciler.rules.overrides.attach import Attached, OnMissing, attach, stripped
+from reconciler.rules.overrides.attach import Attached, OnMissing, stripped
 from reconciler.rules.overrides.codes import (
     ANNOTATIONS_TOO_LARGE,
     IDENTITY_CHANGED,
@@ -47,7 +47,6 @@ from reconciler.rules.overrides.model import (
     Rule,
 )
 from reconciler.rules.overrides.pod_spec import POD_SPEC_PATHS, Template
-from reconciler.rules.overrides.read_policy import Policies
 from reconciler.rules.overrides.read_rules import rule_for
 from reconciler.rules.overrides.text_fields import apply_field
 from reconciler.rules.provenance import Step, steps_data, steps_inside, steps_of
@@ -105,23 +104,6 @@ class Overridden:
     def as_data(self) -> list[dict[str, Any]]:
         """Return what was changed as `overrides` of a status file (design 10.28)."""
         return steps_data(self.resource.file, str(self.resource.key), self.steps)
-
-
-def override_resource(
-    resource: PackageResource,
-    policies: Policies,
-    cluster: Cluster,
-    options: Options | None = None,
-    texts: Texts | None = None,
-) -> Overridden:
-    """Return a resource as a cluster is to have it: without our marks, and with its policies applied.
-
-    A rule with a rollout is applied by its text in `texts`, and by today's where it has none in there.
-    """
-    options = options or Options()
-    attached = attach(resource, policies, options.on_missing)
-    matched = tuple(matched_rules(policy, cluster, texts or {}) for policy in attached.policies)
-    return override_attached(resource, attached, matched, cluster, options)
 
 
 def override_attached(

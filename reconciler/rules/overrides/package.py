@@ -120,7 +120,13 @@ class Overriding:
     def override(
         self, files: FileTree, cluster: Cluster, texts: Texts, had: Iterable[ObjectKey] = ()
     ) -> OverriddenPackage:
-        """Return what `override_package` does."""
+        """Return a package with the policies of its resources applied, and without the labels that name them.
+
+        KRM documents are meant, but not a Kptfile, local config, policies, Lists, and files that are ignored or cannot
+        be read (design 10.16). A rule with a rollout is applied by its text in `texts`, where that has one (design
+        10.23). One that the package `had`, and that may stand in a file which cannot be read, is an error: it may have
+        chosen (design 10.5).
+        """
         asked, policies = self._read(files).asked, self._policies
         sound = [policies.sound[key] for key in asked if key in policies.sound]
         matched = {one.key: matched_rules(one, cluster, texts) for one in sound}
@@ -156,24 +162,6 @@ class Overriding:
     def _override(self, resource: PackageResource, attached: Attached, case: _Case) -> Overridden:
         matched = tuple(case.matched[one.key] for one in attached.policies)
         return override_attached(resource, attached, matched, case.cluster, self._options)
-
-
-def override_package(
-    files: FileTree,
-    policies: Policies,
-    cluster: Cluster,
-    options: Options | None = None,
-    texts: Texts | None = None,
-    had: Iterable[ObjectKey] = (),
-) -> OverriddenPackage:
-    """Return a package with the policies of its resources applied, and without the labels that name them.
-
-    KRM documents are meant, but not a Kptfile, local config, policies, Lists, and files that are ignored or cannot be
-    read (design 10.16). A rule with a rollout is applied by its text in `texts`, where that has one (design 10.23).
-    One that the package `had`, and that may stand in a file which cannot be read, is an error: it may have chosen
-    (design 10.5).
-    """
-    return Overriding(policies, options).override(files, cluster, texts or {}, had)
 
 
 def _lost(key: ObjectKey) -> Finding:

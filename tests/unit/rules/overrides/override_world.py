@@ -6,12 +6,16 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from reconciler.krm.identity import ObjectKey
 from reconciler.krm.pointer import resolve
 from reconciler.krm.yaml import emit as emit
 from reconciler.krm.yaml import parse
 from reconciler.packages.package import Package, PackageResource
 from reconciler.rules.clusters.model import Cluster
-from reconciler.rules.overrides.apply import Options, Overridden, override_resource
+from reconciler.rules.overrides.apply import Options, Overridden, matched_rules, override_attached
+from reconciler.rules.overrides.attach import attach
+from reconciler.rules.overrides.in_force import Texts
+from reconciler.rules.overrides.package import OverriddenPackage, Overriding
 from reconciler.rules.overrides.read_policy import Policies, read_policies
 from reconciler.snapshot.catalog import Catalog, read_catalog
 from reconciler.snapshot.files import File, FileTree
@@ -21,6 +25,32 @@ CLUSTER_LABEL = "kubeadmiral.io/cluster-override-policy-name"
 NAMESPACED_LABEL = "kubeadmiral.io/override-policy-name"
 HERE = Cluster("edge-1")
 POLICY = "tuning"
+
+
+def override_package(
+    files: FileTree,
+    policies: Policies,
+    cluster: Cluster,
+    options: Options | None = None,
+    texts: Texts | None = None,
+    had: Iterable[ObjectKey] = (),
+) -> OverriddenPackage:
+    """Return one package as one cluster is to have it."""
+    return Overriding(policies, options).override(files, cluster, texts or {}, had)
+
+
+def override_resource(
+    resource: PackageResource,
+    policies: Policies,
+    cluster: Cluster,
+    options: Options | None = None,
+    texts: Texts | None = None,
+) -> Overridden:
+    """Return one resource as one cluster is to have it."""
+    options = options or Options()
+    attached = attach(resource, policies, options.on_missing)
+    matched = tuple(matched_rules(policy, cluster, texts or {}) for policy in attached.policies)
+    return override_attached(resource, attached, matched, cluster, options)
 
 
 def tree(files: Mapping[str, str]) -> FileTree:

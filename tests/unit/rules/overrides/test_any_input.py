@@ -9,11 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.krm.yaml import emit
-from reconciler.rules.overrides.apply import override_resource
-from reconciler.rules.overrides.package import override_package
 from reconciler.rules.overrides.read_policy import policy_key
 from reconciler.rules.overrides.rollout import RuleId
-from tests.unit.rules.overrides.override_world import HERE, POLICY, attached, error_codes, policy, read, resource, tree
+from tests.unit.rules.overrides.override_world import (
+    HERE,
+    POLICY,
+    attached,
+    error_codes,
+    override_package,
+    override_resource,
+    policy,
+    read,
+    resource,
+    tree,
+)
 
 WORDS = st.sampled_from(
     [

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.rules.overrides.apply import Options, override_resource
+from reconciler.rules.overrides.apply import Options
 from reconciler.rules.overrides.attach import OnMissing
 from reconciler.rules.overrides.read_policy import Policies, read_policies
 from reconciler.snapshot.catalog import read_catalog
@@ -16,6 +16,7 @@ from tests.unit.rules.overrides.override_world import (
     NAMESPACED_LABEL,
     codes,
     error_codes,
+    override_resource,
     policy,
     read,
     resource,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.rules.clusters.model import Cluster
-from reconciler.rules.overrides.apply import Options, override_resource
+from reconciler.rules.overrides.apply import Options
 from reconciler.rules.overrides.pod_spec import read_pod_spec_paths
 from tests.unit.rules.overrides.override_world import (
     HERE,
@@ -17,6 +17,7 @@ from tests.unit.rules.overrides.override_world import (
     error_codes,
     outcome,
     override,
+    override_resource,
     policy,
     read,
     resource,

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from reconciler.rules.clusters.model import Cluster
-from reconciler.rules.overrides.apply import override_resource
 from tests.unit.rules.overrides.override_world import (
     CLUSTER_LABEL,
     NAMESPACED_LABEL,
@@ -15,6 +14,7 @@ from tests.unit.rules.overrides.override_world import (
     emit,
     labelled,
     outcome,
+    override_resource,
     read,
     resource,
     yaml,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.overrides.in_force import Texts, kept_text
 from reconciler.rules.overrides.model import text_digest
-from reconciler.rules.overrides.package import OverriddenPackage, override_package
+from reconciler.rules.overrides.package import OverriddenPackage
 from reconciler.rules.overrides.read_policy import Policies, policy_key
 from reconciler.rules.overrides.rollout import RuleId
 from tests.unit.rules.overrides.override_world import (
@@ -24,6 +24,7 @@ from tests.unit.rules.overrides.override_world import (
     codes,
     emit,
     labelled,
+    override_package,
     policy,
     read,
     tree,

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from reconciler.krm.yaml import emit
 from reconciler.rules.clusters.model import Cluster
-from reconciler.rules.overrides.package import Overriding, override_package
+from reconciler.rules.overrides.package import Overriding
 from reconciler.rules.overrides.read_policy import policy_key
 from reconciler.rules.overrides.rollout import RuleId
-from tests.unit.rules.overrides.override_world import POLICY, attached, policy, read, tree
+from tests.unit.rules.overrides.override_world import POLICY, attached, override_package, policy, read, tree
 from tests.unit.rules.overrides.test_examples import ORDERS
 
 FILES = tree({"all.yaml": emit(attached(ORDERS))})

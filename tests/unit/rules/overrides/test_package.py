@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from reconciler.rules.clusters.model import Cluster
-from reconciler.rules.overrides.package import OverriddenPackage, override_package
-from tests.unit.rules.overrides.override_world import HERE, codes, policy, read, rules_of, tree
+from reconciler.rules.overrides.package import OverriddenPackage
+from tests.unit.rules.overrides.override_world import HERE, codes, override_package, policy, read, rules_of, tree
 
 STACK = """\
 # Ask the bakers before touching.

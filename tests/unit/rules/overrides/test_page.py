@@ -14,10 +14,10 @@ from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.overrides import read_overriders as known
 from reconciler.rules.overrides.apply import Options
 from reconciler.rules.overrides.model import OVERRIDERS
-from reconciler.rules.overrides.package import OverriddenPackage, override_package
+from reconciler.rules.overrides.package import OverriddenPackage
 from reconciler.rules.overrides.read_policy import Policies
 from reconciler.rules.overrides.rollout import rollouts_of, wave_of
-from tests.unit.rules.overrides.override_world import policy, read, tree, yaml
+from tests.unit.rules.overrides.override_world import override_package, policy, read, tree, yaml
 
 PAGE = (Path(__file__).resolve().parents[4] / "docs" / "overrides.md").read_text()
 SUBJECT, *EXAMPLES = re.findall(r"^```yaml\n(.*?)^```\n(?:\n```diff\n(.*?)^```)?", PAGE, re.DOTALL | re.MULTILINE)

@@ -9,10 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.krm.yaml import emit, parse
-from reconciler.rules.overrides.apply import override_resource
 from reconciler.rules.overrides.attach import stripped
-from reconciler.rules.overrides.package import override_package
-from tests.unit.rules.overrides.override_world import HERE, attached, labelled, policy, read, resource, tree
+from tests.unit.rules.overrides.override_world import (
+    HERE,
+    attached,
+    labelled,
+    override_package,
+    override_resource,
+    policy,
+    read,
+    resource,
+    tree,
+)
 from tests.unit.rules.overrides.test_examples import ORDERS
 
 POD = "/spec/template/spec"

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from reconciler.krm.yaml import emit
 from reconciler.rules.clusters.model import Cluster
-from reconciler.rules.overrides.package import OverriddenPackage, override_package
+from reconciler.rules.overrides.package import OverriddenPackage
 from reconciler.rules.overrides.reach import INVALID, TWICE, reach
 from reconciler.rules.overrides.read_policy import policy_key
-from tests.unit.rules.overrides.override_world import POLICY, attached, policy, read, tree
+from tests.unit.rules.overrides.override_world import POLICY, attached, override_package, policy, read, tree
 from tests.unit.rules.overrides.test_examples import ORDERS
 
 KEY = policy_key("ClusterOverridePolicy", "", POLICY)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from reconciler.packages.package import Package, PackageResource
-from reconciler.rules.overrides.package import is_considered, override_package
+from reconciler.rules.overrides.package import is_considered
 from reconciler.rules.overrides.read_policy import Policies
 from reconciler.snapshot.files import File, FileTree
-from tests.unit.rules.overrides.override_world import HERE, error_codes, policy, read, rules_of
+from tests.unit.rules.overrides.override_world import HERE, error_codes, override_package, policy, read, rules_of
 
 DATA = Path(__file__).resolve().parents[4] / "../shared/data/packages"
 FOLDERS = sorted({path.parent for path in DATA.rglob("Kptfile")})

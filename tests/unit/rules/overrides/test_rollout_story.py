@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.overrides.in_force import Texts, kept_text
 from reconciler.rules.overrides.model import Rule
-from reconciler.rules.overrides.package import OverriddenPackage, override_package
+from reconciler.rules.overrides.package import OverriddenPackage
 from reconciler.rules.overrides.read_policy import Policies, policy_key
 from reconciler.rules.overrides.rollout import Behind, Gate, Progress, Published, RuleId, Unknown, gate, wave_of
-from tests.unit.rules.overrides.override_world import attached, emit, policy, read, tree
+from tests.unit.rules.overrides.override_world import attached, emit, override_package, policy, read, tree
 
 KEY = policy_key("ClusterOverridePolicy", "", "tuning")
 RULE = RuleId(KEY, "ring")

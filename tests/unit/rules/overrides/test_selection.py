@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from reconciler.krm.identity import ObjectKey
-from reconciler.rules.overrides.apply import Options, override_resource
+from reconciler.rules.overrides.apply import Options
 from reconciler.rules.overrides.attach import attach
-from reconciler.rules.overrides.package import Overriding, override_package
+from reconciler.rules.overrides.package import Overriding
 from reconciler.rules.overrides.read_policy import policy_key
 from tests.unit.rules.overrides.override_world import (
     CLUSTER_LABEL,
@@ -19,6 +19,8 @@ from tests.unit.rules.overrides.override_world import (
     emit,
     error_codes,
     labelled,
+    override_package,
+    override_resource,
     policy,
     read,
     resource,

@@ -11,10 +11,9 @@ import pytest
 from reconciler.krm.pointer import PointerError
 from reconciler.krm.yaml import parse
 from reconciler.rules.clusters.model import Cluster
-from reconciler.rules.overrides.package import override_package
 from reconciler.rules.overrides.read_policy import read_policies
 from reconciler.snapshot.catalog import Catalog, read_catalog
-from tests.unit.rules.overrides.override_world import at, codes, same_data, tree
+from tests.unit.rules.overrides.override_world import at, codes, override_package, same_data, tree
 
 CASES = Path(__file__).resolve().parents[4] / "../shared/cases/overrides"
 pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason="the shared cases are not on this machine")

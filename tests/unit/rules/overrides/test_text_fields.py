@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from reconciler.rules.overrides.apply import Overridden, override_resource
+from reconciler.rules.overrides.apply import Overridden
 from tests.unit.rules.overrides.override_world import (
     CLUSTER_LABEL,
     HERE,
     codes,
     emit,
     error_codes,
+    override_resource,
     policy,
     read,
     resource,
