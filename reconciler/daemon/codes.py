@@ -7,6 +7,7 @@ from reconciler.krm.findings import Code, Scope, Severity
 from reconciler.packages import codes as packages
 from reconciler.planning import codes as planning
 from reconciler.rules import codes as rules
+from reconciler.rules.composition import codes as composition
 from reconciler.rules.overrides import codes as overrides
 from reconciler.rules.placement import codes as placement
 from reconciler.rules.presets import codes as presets
@@ -114,6 +115,8 @@ ALL_CODES = tuple(
         overrides.CODES,
         placement.CODES,
         presets.CODES,
+        composition.CODES,
+        tuple(composition.CEL_CODES.values()),
         templates.CODES,
         planning.CODES,
         CODES,

@@ -1,0 +1,1 @@
+"""OpenChoreo's composition: component types of definitions and addons, rendered per environment (openchoreo)."""
