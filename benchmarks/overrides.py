@@ -11,17 +11,13 @@ too; memory is the peak of the process itself so far.
 
 from __future__ import annotations
 
-import cProfile
 import json
 import os
-import pstats
-import resource
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
@@ -30,12 +26,8 @@ import click
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
-from structlog.testing import capture_logs  # noqa: E402
-
 from benchmarks.overrides_world import Sizes, build_world, edit  # noqa: E402
-from reconciler.daemon.passes import Passes  # noqa: E402
-from reconciler.settings import Settings  # noqa: E402
-from reconciler.wiring import build_parts, build_push  # noqa: E402
+from benchmarks.passes import Measure, in_a_process, measured, service  # noqa: E402
 
 CHANGES: Mapping[str, Callable[[Path], None]] = {
     "policy": lambda folder: edit(folder, "shop-00.yaml", "--log=debug", "--log=trace"),
@@ -51,18 +43,6 @@ NAMES = {
     "label": "a label of one cluster changed",
     "selectors": "the resourceSelectors of a policy changed",
 }
-
-
-@dataclass(frozen=True)
-class Measure:
-    """One pass: seconds of the clock and of CPU, what it came to, and the peak of memory so far."""
-
-    name: str
-    seconds: float
-    cpu_seconds: float
-    peak_mib: float
-    renders: int
-    drafts: int
 
 
 @click.command()
@@ -97,8 +77,7 @@ def main(
 def _world(folder: Path, sizes: Sizes, profile: str) -> dict[str, object]:
     """Build one world, run its passes in a process of their own, and return their measures with the size of state."""
     build_world(folder, sizes)
-    command = [sys.executable, __file__, "--inside", str(folder), *(("--profile", profile) if profile else ())]
-    passes = json.loads(subprocess.check_output(command, env={**os.environ, "PYTHONPATH": str(PROJECT)}))
+    passes = in_a_process(__file__, ["--inside", str(folder), *(("--profile", profile) if profile else ())])
     return {"passes": passes, "state_bytes": _state_bytes(folder / "fleet.git")}
 
 
@@ -112,13 +91,13 @@ def _state_bytes(fleet: Path) -> int:
 
 def _passes(folder: Path, profile: str) -> Iterator[Measure]:
     os.chdir(folder)
-    passes = _service()
+    passes = service()
     for name in NAMES:
         if name == "restart":
-            passes = _service()
+            passes = service()
         if name in CHANGES and not _change(folder, name):
             continue
-        yield _measured(name, passes, name == profile)
+        yield measured(name, passes, profiled=name == profile)
 
 
 def _change(folder: Path, name: str) -> bool:
@@ -127,36 +106,6 @@ def _change(folder: Path, name: str) -> bool:
         return False
     CHANGES[name](folder)
     return True
-
-
-def _service() -> Passes:
-    settings = Settings.model_validate(
-        {"config": {"url": "config"}, "fleet": {"url": "./fleet.git"}, "cache": str(Path("cache").absolute())}
-    )
-    parts = build_parts(settings, "config")
-    return Passes(parts.source, parts.remotes, parts.tools, build_push(settings))
-
-
-def _measured(name: str, passes: Passes, profiled: bool) -> Measure:
-    before, began = os.times(), time.perf_counter()
-    with capture_logs():
-        _profiled(passes.run) if profiled else passes.run()
-    seconds, after = time.perf_counter() - began, os.times()
-    cpu = sum(after[:4]) - sum(before[:4])
-    counts = {} if passes.told.skipped else passes.told.counts
-    # Linux counts in KiB, macOS in bytes
-    unit = 2**20 if sys.platform == "darwin" else 2**10
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-    return Measure(
-        name, round(seconds, 2), round(cpu, 2), round(peak), counts.get("renders", 0), counts.get("drafted", 0)
-    )
-
-
-def _profiled(work: Callable[[], object]) -> None:
-    profile = cProfile.Profile()
-    profile.runcall(work)
-    pstats.Stats(profile, stream=sys.stderr).sort_stats("tottime").print_stats(35)
-    pstats.Stats(profile, stream=sys.stderr).sort_stats("cumtime").print_stats(60)
 
 
 def _table(sizes: Sizes, plain: dict, overridden: dict) -> str:
