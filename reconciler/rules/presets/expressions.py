@@ -17,6 +17,7 @@ from reconciler.expressions import Budget, Environment, ExpressionError, Limits
 from reconciler.krm.yaml import YamlError, read_core
 from reconciler.krm.yaml.core import resolve_core
 from reconciler.rules.fields import shown
+from reconciler.rules.presets.injected import setting_to_make
 
 # JSON leaves these as they are; YAML must not hold them, or takes them for ends of lines
 _NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
@@ -38,21 +39,11 @@ class Evaluated:
     retyped: tuple[str, ...] = ()
 
 
-def check(text: str, names: Collection[str], limits: Limits = _DEFAULT_LIMITS) -> tuple[str, ...]:
-    """Return what is wrong with an expression whatever the cluster: no CEL, names that do not exist, no YAML."""
-    placeholders = _placeholders(text)
-    if fault := _text_fault(text, placeholders):
-        return (fault,)
-    environment = _environment(names, limits)
-    faults = tuple(filter(None, (_compile_fault(environment, one) for one in placeholders)))
-    return faults if placeholders else _read(text).faults
-
-
 def evaluate(text: str, variables: Mapping[str, Any], limits: Limits = _DEFAULT_LIMITS) -> Evaluated:
     """Return the value that an expression has with these variables; `limits` hold for all its placeholders together.
 
     The text is read as YAML 1.2 when all placeholders are put in (design 10.4): strings go in as they are, all else as
-    JSON. A value that is null is none.
+    JSON. A value that is null is none. Nothing is checked before: what loses may be broken (greenhouse 17.9).
     """
     placeholders = _placeholders(text)
     if fault := _text_fault(text, placeholders):
@@ -109,16 +100,8 @@ def _text_fault(text: str, placeholders: tuple[str, ...]) -> str:
     return ""
 
 
-def _compile_fault(environment: Environment, placeholder: str) -> str:
-    try:
-        environment.compile(placeholder)
-    except ExpressionError as error:
-        return _told(placeholder, error)
-    return ""
-
-
 def _told(placeholder: str, error: Exception) -> str:
-    return f"{shown('${' + placeholder + '}')} cannot be evaluated: {error}"
+    return f"{shown('${' + placeholder + '}')} cannot be evaluated: {error}{setting_to_make(placeholder, str(error))}"
 
 
 def _result(value: Any) -> _Result:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -16,6 +17,8 @@ OWNED_BY: Final = "greenhouse.sap/owned-by"
 
 _ROOT: Final = ("global", "greenhouse")
 _REMOVED: Final = ((*_ROOT, "clusterNames"), (*_ROOT, "teamNames"))
+_BASE_DOMAIN: Final = "baseDomain"
+_WANTS_BASE_DOMAIN = re.compile(rf"\bglobal\s*\.\s*greenhouse\s*\.\s*{_BASE_DOMAIN}\b")
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,13 @@ def expression_variables(entries: Iterable[Injected]) -> dict[str, Any]:
     return nested((one.name, one.value) for one in entries).values
 
 
+def setting_to_make(expression: str, fault: str) -> str:
+    """Return the end of a sentence on why an expression has no value: the setting that it lacks, or "" for none."""
+    if f"no such key: {_BASE_DOMAIN}" in fault and _WANTS_BASE_DOMAIN.search(expression):
+        return "; it is there when the setting rules.base_domain is made"
+    return ""
+
+
 def is_removed(name: str) -> bool:
     """Tell whether an option is, or lies in, one of those that are injected no more and stripped when given."""
     return steps_of(name)[:3] in _REMOVED
@@ -67,7 +77,7 @@ def _entries(context: InjectionContext) -> Iterator[Injected]:
         yield Injected(_name("clusterName"), context.cluster)
         yield from _metadata(context.cluster_labels)
     if context.base_domain:
-        yield Injected(_name("baseDomain"), context.base_domain)
+        yield Injected(_name(_BASE_DOMAIN), context.base_domain)
     # one source for expressions and values: the Plugin's label, where it has one (greenhouse 8.2)
     owner = context.plugin_labels.get(OWNED_BY) or context.preset_labels.get(OWNED_BY)
     if owner:
