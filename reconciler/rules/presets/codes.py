@@ -221,7 +221,7 @@ CODES = (
         "SecretLiteral",
         Severity.ERROR,
         Scope.PACKAGE,
-        "A secret option is given as it is, and not by reference; its Plugin is not written.",
+        "A secret option is given as it is, and not by reference; its Plugin is not written. A warning where it loses.",
     ),
     SECRET_PATH_SHADOWED := Code(
         "SecretPathShadowed",

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from reconciler.expressions import Limits
-from reconciler.krm.findings import Finding, Severity, Where
+from reconciler.krm.findings import Finding, Severity, Where, softened
 from reconciler.krm.yaml import Path
 from reconciler.rules.fields import shown
 from reconciler.rules.presets.codes import (
@@ -125,6 +125,8 @@ class _Run:
         hides = declared is not None and declared.type == "secret"
         source, findings = self._value(name, winner, hides=hides)
         findings += tuple(_conflicting(name, said))
+        if hides:
+            findings += tuple(self._shadowed_literals(name, said[:-1]))
         if declared is None:
             findings += (self._undeclared(name, winner),)
         if source is None:
@@ -165,6 +167,16 @@ class _Run:
             by = self.subject.definition.one.key
             message = f"{winner.field} gives {shown(declared.name)}, which {by} declares as {declared.type}: it {fault}"
             yield code.finding(message, winner.where)
+
+    def _shadowed_literals(self, name: str, losers: Sequence[Statement]) -> Iterator[Finding]:
+        """Yield a warning for each secret that is written out where it does not count: in Git it lies all the same.
+
+        It names no Plugin: of many that have it, one is told (greenhouse 7.2).
+        """
+        declared = self.subject.definition.options[name]
+        for one in losers:
+            if isinstance(one.source, Given):
+                yield from map(softened, self._faults(declared, one.source.value, one))
 
     def _undeclared(self, name: str, winner: Statement) -> Finding:
         message = f"{winner.field} gives {shown(name)}, which {self.subject.definition.one.key} does not declare"
