@@ -30,18 +30,33 @@ class Faults:
 class Fields:
     """One mapping at a path; null counts as absent, a field that is not `known` is a fault, unless any may be.
 
-    A field of a wrong type is a fault and reads as absent.
+    A field of a wrong type is a fault and reads as absent. Without `quotes` no fault quotes what is written, in here
+    and below: secrets may be written in any place, the names of fields included.
     """
 
-    def __init__(self, value: object, path: Path, faults: Faults, known: Sequence[str] | None) -> None:
+    def __init__(
+        self, value: object, path: Path, faults: Faults, known: Sequence[str] | None, *, quotes: bool = True
+    ) -> None:
         self.path = path
         self.faults = faults
+        self.quotes = quotes
         self.data: Mapping[Any, Any] = value if isinstance(value, Mapping) else {}
         if value is not None and not isinstance(value, Mapping):
-            faults.add(path, f"must be a mapping, not {shown(value)}")
-        for name in self.data:
-            if known is not None and name not in known:
-                faults.add((*path, str(name)), f"is unknown; allowed are {', '.join(known)}{_meant(str(name), known)}")
+            faults.add(path, f"must be a mapping{self._not(value)}")
+        if known is not None:
+            self._refuse_unknown(known)
+
+    def _refuse_unknown(self, known: Sequence[str]) -> None:
+        allowed = ", ".join(known)
+        for name in map(str, (name for name in self.data if name not in known)):
+            meant = _meant(name, known)
+            if self.quotes or meant:
+                self.fault(name, f"is unknown; allowed are {allowed}{meant}")
+            else:
+                self.faults.add(self.path, f"must have no other fields than {allowed}")
+
+    def _not(self, value: object) -> str:
+        return f", not {named(value)}" if self.quotes else ""
 
     def fault(self, name: str, message: str, code: Code | None = None) -> None:
         """Note a fault of a field."""
@@ -55,7 +70,7 @@ class Fields:
         """Return a string, "" when absent; a required one must not be that."""
         value = self.data.get(name)
         if value is not None and not isinstance(value, str):
-            self.fault(name, f"must be a string, not {shown(value)}: quote it")
+            self.fault(name, f"must be a string{self._not(value)}: quote it")
         elif required and not value:
             self.fault(name, "must be a string that is not empty")
         return value if isinstance(value, str) else ""
@@ -67,12 +82,12 @@ class Fields:
             return default
         if isinstance(value, str) and value in allowed:
             return value
-        self.fault(name, f"must be one of {', '.join(allowed)}, not {shown(value)}", code)
+        self.fault(name, f"must be one of {', '.join(allowed)}{self._not(value)}", code)
         return default or allowed[0]
 
     def mapping(self, name: str, known: Sequence[str] | None) -> Fields:
         """Return a mapping below this one; empty when absent."""
-        return Fields(self.data.get(name), (*self.path, name), self.faults, known)
+        return Fields(self.data.get(name), (*self.path, name), self.faults, known, quotes=self.quotes)
 
     def items(self, name: str) -> Iterator[tuple[Path, Any]]:
         """Yield path and value of each item of a list; nothing when absent."""
@@ -80,7 +95,7 @@ class Fields:
         if value is None:
             return
         if not isinstance(value, list):
-            self.fault(name, f"must be a list, not {shown(value)}")
+            self.fault(name, f"must be a list{self._not(value)}")
             return
         for index, item in enumerate(value):
             yield (*self.path, name, index), item
@@ -89,9 +104,9 @@ class Fields:
         """Yield each mapping of a list."""
         for path, item in self.items(name):
             if isinstance(item, Mapping):
-                yield Fields(item, path, self.faults, known)
+                yield Fields(item, path, self.faults, known, quotes=self.quotes)
             else:
-                self.faults.add(path, f"must be a mapping, not {shown(item)}")
+                self.faults.add(path, f"must be a mapping{self._not(item)}")
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return a list of strings; () when absent."""
@@ -100,20 +115,21 @@ class Fields:
             if isinstance(item, str):
                 found.append(item)
             else:
-                self.faults.add(path, f"must be a string, not {shown(item)}: quote it")
+                self.faults.add(path, f"must be a string{self._not(item)}: quote it")
         return tuple(found)
 
     def string_map(self, name: str) -> dict[str, str]:
         """Return a mapping of strings to strings; {} when absent."""
         value, found = self.data.get(name), {}
         if value is not None and not isinstance(value, Mapping):
-            self.fault(name, f"must be a mapping, not {shown(value)}")
+            self.fault(name, f"must be a mapping{self._not(value)}")
             return {}
         for key, one in (value or {}).items():
             if isinstance(one, str):
                 found[key] = one
             else:
-                self.faults.add((*self.path, name, key), f"must be a string, not {shown(one)}: quote it")
+                path = (*self.path, name, key) if self.quotes else (*self.path, name)
+                self.faults.add(path, f"must be a string{self._not(one)}: quote it")
         return found
 
     def require(self, name: str, what: str, code: Code | None = None) -> None:
@@ -131,6 +147,13 @@ def dotted(path: Path) -> str:
 def _meant(name: str, known: Sequence[str]) -> str:
     nearest = get_close_matches(name, known, 1)
     return f"; did you mean {nearest[0]}?" if nearest else ""
+
+
+def named(value: object) -> str:
+    """Return a value as messages on wrong types quote it: of what is in a list or a mapping nothing is to be seen."""
+    if isinstance(value, list | Mapping) and value:
+        return "a list" if isinstance(value, list) else "a mapping"
+    return shown(value)
 
 
 def shown(value: object) -> str:

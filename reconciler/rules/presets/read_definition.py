@@ -11,6 +11,7 @@ from reconciler.rules.fields import Faults, Fields, shown
 from reconciler.rules.presets.codes import DEFINITION_INVALID, DUPLICATE_OPTION_DEFINITION
 from reconciler.rules.presets.helm_values import name_fault
 from reconciler.rules.presets.model import DEFINITION, OPTION_TYPES, Definition, Given, Option, OptionType
+from reconciler.rules.presets.read_entries import unquoted_mappings
 from reconciler.rules.presets.types import default_fault, pattern_fault
 from reconciler.snapshot.catalog import ConfigObject
 
@@ -45,7 +46,7 @@ def _read_texts(spec: Fields, name: str, required: tuple[str, ...]) -> str:
 
 def _read_options(spec: Fields) -> Mapping[str, Option]:
     found: dict[str, Option] = {}
-    for fields in spec.mappings("options", None):
+    for fields in unquoted_mappings(spec, "options", None, quotes=True):
         option = _read_option(fields)
         if option.name in found:
             fields.fault("name", f"must not declare {shown(option.name)} again", DUPLICATE_OPTION_DEFINITION)
@@ -68,7 +69,8 @@ def _read_option(fields: Fields) -> Option:
 
 
 def _read_default(fields: Fields, kind: OptionType) -> Given | None:
-    if not fields.has("default"):
+    # of what type it was to be nobody knows, or that it is no secret
+    if not fields.has("default") or fields.data.get("type") not in OPTION_TYPES:
         return None
     value = fields.data["default"]
     if fault := default_fault(kind, value):

@@ -64,14 +64,19 @@ def read_entries(
     return Entries(tuple(entries), of_plugins)
 
 
-def unquoted_mappings(fields: Fields, name: str, known: Sequence[str] | None) -> Iterator[Fields]:
-    """Yield each mapping of a list; of what is none nothing is quoted, for what stands there may be a secret."""
+def unquoted_mappings(
+    fields: Fields, name: str, known: Sequence[str] | None, *, quotes: bool = False
+) -> Iterator[Fields]:
+    """Yield each mapping of a list; of what is none nothing is quoted, for what stands there may be a secret.
+
+    In the mappings themselves nothing is quoted either, unless `quotes` says so.
+    """
     if fields.has(name) and not isinstance(fields.data[name], list):
         fields.fault(name, "must be a list of mappings")
         return
     for path, item in fields.items(name):
         if _is_mapping(item, path, fields.faults):
-            yield Fields(item, path, fields.faults, known)
+            yield Fields(item, path, fields.faults, known, quotes=quotes)
 
 
 def _is_mapping(value: object, path: Path, faults: Faults) -> bool:
@@ -85,12 +90,14 @@ def _is_mapping(value: object, path: Path, faults: Faults) -> bool:
 def _read_entry(one: Fields, *, strict: bool) -> Entry | None:
     name, path = one.text("name"), one.text("path")
     if name and path and name != path:
-        one.fault("path", f"must be {shown(name)}, as the name is, or left out, not {shown(path)}", ALIAS_CONFLICT)
+        one.fault("path", f"must be {shown(name)}, as the name is, or left out", ALIAS_CONFLICT)
     name = name or path
     if not name:
         one.fault("name", "must be a string that is not empty", OPTION_NAME_INVALID)
     elif fault := name_fault(name):
-        one.fault("name" if one.has("name") else "path", f"{fault}: {shown(name)}", OPTION_NAME_INVALID)
+        # Helm's own way to write it is `name=value`
+        written = name if "=" not in name else f"{name.partition('=')[0]}=…"
+        one.fault("name" if one.has("name") else "path", f"{fault}: {shown(written)}", OPTION_NAME_INVALID)
     source = _read_source(one, name, strict=strict)
     return Entry(name, source, one.path) if name and source else None
 
@@ -124,11 +131,7 @@ def _read_source(one: Fields, name: str, *, strict: bool) -> Source | None:
 
 def _read_value_from(one: Fields) -> SecretRef | None:
     if one.has("ref"):
-        one.fault(
-            "ref",
-            f"must be left out: only secrets can be referred to, not {shown(one.data['ref'])}",
-            UNSUPPORTED_VALUE_SOURCE,
-        )
+        one.fault("ref", "must be left out: only secrets can be referred to", UNSUPPORTED_VALUE_SOURCE)
         return None
     secret = one.data.get("secret")
     if isinstance(secret, str):
@@ -139,11 +142,7 @@ def _read_value_from(one: Fields) -> SecretRef | None:
     nested = one.mapping("secret", ("name", "key"))
     name, key = nested.text("name"), nested.text("key")
     if one.has("key") and one.data["key"] != key:
-        one.fault(
-            "key",
-            f"must be left out beside a secret with a name and a key, not {shown(one.data['key'])}",
-            ALIAS_CONFLICT,
-        )
+        one.fault("key", "must be left out beside a secret with a name and a key, or be that key", ALIAS_CONFLICT)
     return _complete(nested if one.has("secret") else one, name, key)
 
 

@@ -80,7 +80,7 @@ def test_a_rule_without_a_rollout_has_none() -> None:
             [{"rollout": {"waves": []}}], "[0].rollout.waves", "must be a list of one wave or more", id="empty-waves"
         ),
         pytest.param(
-            [{"rollout": {"waves": {"clusters": []}}}], "[0].rollout.waves", "must be a list, not {", id="one-wave"
+            [{"rollout": {"waves": {"clusters": []}}}], "[0].rollout.waves", "must be a list, not a map", id="one-wave"
         ),
         pytest.param(
             [{"rollout": {"waves": ["canary"]}}], "[0].rollout.waves[0]", 'must be a mapping, not "canary"', id="name"

@@ -1,0 +1,75 @@
+"""Fields: what is wrong with them is quoted, unless it may be a secret."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.krm.findings import Where
+from reconciler.rules.fields import Faults, Fields
+from reconciler.rules.presets.codes import PLUGIN_INVALID
+
+SECRET = "hunter2"
+
+
+def told(data: Any, *, quotes: bool) -> list[str]:
+    """Return what is told of a mapping of which every field is read as every type."""
+    faults = Faults(lambda path: Where("a.yaml"), PLUGIN_INVALID)
+    fields = Fields(data, ("spec",), faults, ("name", "inner", "items"), quotes=quotes)
+    fields.text("name")
+    fields.choice("name", ("a", "b"), "a")
+    fields.mapping("inner", ("value",)).text("value")
+    for one in fields.mappings("items", ("value",)):
+        one.text("value")
+    fields.texts("items")
+    fields.string_map("inner")
+    return [one.message for one in faults.findings]
+
+
+@pytest.mark.parametrize(
+    ("data", "quoted", "unquoted"),
+    [
+        pytest.param(5, "spec must be a mapping, not 5", "spec must be a mapping", id="no-mapping"),
+        pytest.param({"name": 5}, "spec.name must be a string, not 5: quote it", "spec.name must be a string: quote it",
+                     id="no-string"),
+        pytest.param({"name": "c"}, 'spec.name must be one of a, b, not "c"', "spec.name must be one of a, b",
+                     id="no-such-word"),
+        pytest.param({"items": 5}, "spec.items must be a list, not 5", "spec.items must be a list", id="no-list"),
+        pytest.param({"items": []}, "", "", id="an-empty-list-is-one"),
+        pytest.param({"name": []}, "spec.name must be a string, not []: quote it",
+                     "spec.name must be a string: quote it", id="an-empty-list-is-quoted"),
+        pytest.param({"nam": 1}, "spec.nam is unknown; allowed are name, inner, items; did you mean name?",
+                     "spec.nam is unknown; allowed are name, inner, items; did you mean name?", id="a-slip"),
+        pytest.param({"xyz": 1}, "spec.xyz is unknown; allowed are name, inner, items",
+                     "spec must have no other fields than name, inner, items", id="an-unknown-field"),
+        pytest.param({"inner": {"xyz": 1}}, "spec.inner.xyz is unknown; allowed are value",
+                     "spec.inner must have no other fields than value", id="an-unknown-field-below"),
+    ],
+)  # fmt: skip
+def test_what_is_quoted(data: Any, quoted: str, unquoted: str) -> None:
+    assert (told(data, quotes=True) or [""])[0] == quoted
+    assert (told(data, quotes=False) or [""])[0] == unquoted
+
+
+WRONG = [
+    {"name": {"token": SECRET}}, {"name": [SECRET]}, {"inner": [SECRET]}, {"items": {"token": SECRET}},
+    {"items": [[SECRET]]}, {"inner": {"value": [SECRET]}}, {"inner": {"token": {"x": SECRET}}}, [SECRET],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("data", WRONG)
+def test_of_lists_and_mappings_nothing_is_to_be_seen(data: Any) -> None:
+    said = told(data, quotes=True)
+
+    assert said
+    assert SECRET not in str(said)
+
+
+@pytest.mark.parametrize("data", [*WRONG, {"inner": SECRET}, {"items": SECRET}, {"items": [SECRET]}, SECRET,
+                                  {"inner": {SECRET: None}}, {SECRET: 1}, {"items": [{SECRET: 1}]}])  # fmt: skip
+def test_without_quotes_nothing_is_to_be_seen_at_all(data: Any) -> None:
+    said = told(data, quotes=False)
+
+    assert said
+    assert SECRET not in str(said)
