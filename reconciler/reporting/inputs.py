@@ -4,17 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from reconciler.krm.digest import digest
 from reconciler.krm.schema import scope
+from reconciler.krm.secrets import MASK
+from reconciler.planning.outcome import Rendered
 from reconciler.reporting.secrets import mask_trace
 from reconciler.rules.overrides.model import CLUSTER_KIND, GROUP
-from reconciler.snapshot.trace import Trace
+from reconciler.rules.variant import Variant
+from reconciler.snapshot.trace import ABSENT, Trace
 
 
 def inputs_digest(trace: Trace) -> str:
     """Return the digest of a trace, `sha256:<hex>`; what a Secret says is not in it (design 10.29)."""
     return digest(mask_trace(trace))
+
+
+def inputs_data(variant: Variant, rendered: Rendered, trace: Trace, config: str) -> dict[str, Any]:
+    """Return `inputs` of the status file: the config, the digest of all that was asked, and the objects by name.
+
+    These are what the render asked for, and what the room had made the package of before.
+    """
+    made_of = variant.provenance.objects() if variant.provenance else []
+    objects = [*_objects(rendered, trace), *({name: one[name] for name in one if one[name]} for one in made_of)]
+    return {"config": config, "digest": inputs_digest(trace), "objects": objects}
+
+
+def _objects(rendered: Rendered, trace: Trace) -> Iterator[dict[str, str]]:
+    for one in objects_asked(trace):
+        if one.answer != ABSENT:
+            file = rendered.inputs.get((one.kind, one.namespace, one.name))
+            hashed = MASK if one.kind == "Secret" else one.answer
+            said = {"kind": one.kind, "namespace": one.home, "name": one.name, "file": file, "hash": hashed}
+            yield {name: value for name, value in said.items() if value}
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ from reconciler.krm.yaml import emit
 from reconciler.planning.conflicts import conflict_data
 from reconciler.planning.destination import Destination
 from reconciler.planning.outcome import Draft, Rendered
-from reconciler.reporting.inputs import inputs_digest, objects_asked
+from reconciler.reporting.inputs import inputs_data
 from reconciler.reporting.kptfile_changes import kptfile_lock
-from reconciler.snapshot.trace import ABSENT, Trace
 
 API_VERSION = "reconciler.dev/v1alpha1"
 KIND = "PackageStatus"
@@ -44,7 +43,7 @@ def told(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _status(draft: Draft, destination: Destination, config: str) -> dict[str, Any]:
-    rendered, trace = draft.rendered, draft.record.trace
+    rendered = draft.rendered
     return {
         "repository": destination.name,
         "package": draft.variant.place.package,
@@ -52,10 +51,10 @@ def _status(draft: Draft, destination: Destination, config: str) -> dict[str, An
         "task": draft.task,
         "upstream": told({"from": _from(draft), "to": draft.variant.source.as_data()}),
         "trees": {"base": draft.base, "merged": draft.merged, "rendered": rendered.files.id},
-        "inputs": told({"config": config, "digest": inputs_digest(trace), "objects": _objects(rendered, trace)}),
+        "inputs": told(inputs_data(draft.variant, rendered, draft.record.trace, config)),
         "conditions": [told(condition.as_data()) for condition in rendered.conditions],
         "readinessGates": _gates(rendered),
-        "injected": [_injected(one.as_data()) for one in rendered.injected],
+        "injected": injected_data(rendered),
         "conflicts": [conflict_data(one) for one in rendered.conflicts],
         "appliedOverrides": provenance.applied() if (provenance := draft.variant.provenance) else [],
         "layers": provenance.layers() if provenance else [],
@@ -74,15 +73,9 @@ def _from(draft: Draft) -> dict[str, Any]:
     return told({**known, "tree": offers[0].base if offers and known else ""})
 
 
-def _objects(rendered: Rendered, trace: Trace) -> list[dict[str, Any]]:
-    found = []
-    for one in objects_asked(trace):
-        if one.answer != ABSENT:
-            file = rendered.inputs.get((one.kind, one.namespace, one.name))
-            hashed = MASK if one.kind == "Secret" else one.answer
-            said = {"kind": one.kind, "namespace": one.home, "name": one.name, "file": file, "hash": hashed}
-            found.append(told(said))
-    return found
+def injected_data(rendered: Rendered) -> list[dict[str, str]]:
+    """Return `injected`: each injection that happened, of a Secret without its hash."""
+    return [_injected(one.as_data()) for one in rendered.injected]
 
 
 def _injected(data: dict[str, str]) -> dict[str, str]:

@@ -178,6 +178,10 @@ class Provenance(Protocol):
         """Return `appliedOverrides` of the status file: the objects that changed it, in the order of application."""
         ...
 
+    def objects(self) -> list[dict[str, str]]:
+        """Return what it was made of, as `inputs.objects` of the status file names it."""
+        ...
+
 
 AdoptionPolicy = Literal["adoptNone", "adoptExisting"]
 DeletionPolicy = Literal["delete", "orphan"]

@@ -142,12 +142,13 @@ class Maker:
         else:
             data = standalone_plugin(wish.by, release)
         spec, text = with_options(data, resolution.options)
+        made_of = _made_of(wish, data, resolution)
         return Variant(
             wish.owner, wish.place, Generated(FileTree({PLUGIN_FILE: File(text.encode())})),
             RestorePlugin(wish.key.name, spec, marks.without_labels, marks.without_annotations),
-            {**_facts(wish, data, resolution), "engine": self._around.engine},
+            {**{str(one.key): said for one, said in made_of.items()}, "engine": self._around.engine},
             adoption=_adoption(wish), deletion=self._deletion(wish), findings=findings,
-            provenance=PluginProvenance(PLUGIN_FILE, str(wish.key), resolution),
+            provenance=PluginProvenance(PLUGIN_FILE, str(wish.key), resolution, made_of),
         )  # fmt: skip
 
     def _deletion(self, wish: Wish) -> DeletionPolicy:
@@ -177,10 +178,10 @@ def _adoption(wish: Wish) -> AdoptionPolicy:
     return "adoptExisting" if says_so and wish.is_there and not wish.owned else "adoptNone"
 
 
-def _facts(wish: Wish, data: Mapping[str, Any], resolution: Resolution) -> dict[str, str]:
+def _made_of(wish: Wish, data: Mapping[str, Any], resolution: Resolution) -> Mapping[ConfigObject, str]:
     """Return what the Plugin depends on by the object that says it: what did not win is none of its business."""
     said: dict[ConfigObject, list[str]] = {}
     for option in resolution.options:
         said.setdefault(option.winner.one, []).append(option.digest)
     said.setdefault(wish.written, []).append(digest(data))
-    return {str(one.key): digest(" ".join(values)) for one, values in said.items()}
+    return {one: digest(" ".join(values)) for one, values in said.items()}

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.digest import canonical_json
+from reconciler.krm.identity import ObjectKey
 from reconciler.krm.secrets import MASK, holds_secret
-from reconciler.rules.presets.layers import NOT_OVERRIDES, Statement
+from reconciler.rules.presets.layers import DEFAULTS, NOT_OVERRIDES, Statement
 from reconciler.rules.presets.model import Expression, Given, SecretRef
 from reconciler.rules.presets.resolved import Resolution, ResolvedOption
+from reconciler.snapshot.catalog import ConfigObject
 
 SHOWN_BYTES = 1024
 
 
 @dataclass(frozen=True, eq=False)
 class PluginProvenance:
-    """Where every option of one Plugin comes from; worked out when somebody wants to read it."""
+    """Where every option of one Plugin comes from; worked out when somebody wants to read it.
+
+    `made_of` are the objects that it depends on, each with a digest of what it says to it.
+    """
 
     file: str
     resource: str
     resolution: Resolution
+    made_of: Mapping[ConfigObject, str]
 
     def layers(self) -> list[dict[str, Any]]:
         """Return `layers` of a status file: for each option the steps that led to its value, the last of which won."""
@@ -44,6 +50,28 @@ class PluginProvenance:
             for one in self.resolution.applied
             if one.layer not in NOT_OVERRIDES and one.options.entries
         ]
+
+    def objects(self) -> list[dict[str, str]]:
+        """Return what it was made of: a hash is that of what the object says to this Plugin, masked with a secret."""
+        return [
+            {
+                "kind": one.key.kind,
+                "namespace": one.key.namespace,
+                "name": one.key.name,
+                "file": one.file,
+                "hash": MASK if one.key in self._secretive else hashed,
+            }
+            for one, hashed in sorted(self.made_of.items(), key=lambda each: each[0].key)
+        ]
+
+    @property
+    def _secretive(self) -> frozenset[ObjectKey]:
+        """The objects whose hash would tell of what a secret option holds; of a definition that is nothing."""
+        return frozenset(
+            one.winner.by
+            for one in self.resolution.options
+            if one.hides and isinstance(one.source, Given) and one.winner.layer != DEFAULTS
+        )
 
 
 def _steps(option: ResolvedOption) -> Iterator[dict[str, Any]]:
