@@ -140,13 +140,16 @@ def read_catalog(
     memory: ParseMemory | None = None,
     limits: YamlLimits = DEFAULT_LIMITS,
     unread: Mapping[str, str] | None = None,
+    before: Catalog | None = None,
 ) -> Catalog:
     """Read every object of a config tree; parsing is remembered by blob id in `memory` (design 4.3, 10.4).
 
     A file that cannot be parsed, or is named in `unread` with the reason why it could not even be read, is in
-    the catalog as unreadable, with an error finding.
+    the catalog as unreadable, with an error finding. An object that stands as it did in the catalog `before`, and at
+    the same place, is that very object: whoever has made something of it can tell by that.
     """
     memory = {} if memory is None else memory
+    known = {(one.file, one.document): one for one in before.objects.values()} if before else {}
     found: dict[ObjectKey, list[ConfigObject]] = {}
     unreadable = [
         Unreadable(path, FILE_UNREADABLE.finding(f"{path}: {why}", Where(path)))
@@ -165,7 +168,7 @@ def read_catalog(
             if isinstance(read, Finding):
                 findings.append(read)
             elif read is not None:
-                found.setdefault(read.key, []).append(read)
+                found.setdefault(read.key, []).append(known.get((path, document), read))
     twice = {key: same for key, same in found.items() if len(same) > 1}
     findings += [
         _misspelt(same[0]) for key, same in found.items() if key.group == PORCH_GROUP and _is_misspelt(key.kind)

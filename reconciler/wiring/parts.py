@@ -147,6 +147,7 @@ class _Builder:
         self._options = git_options(settings)
         self._cache = Path(settings.cache).expanduser()
         self._memory: ParseMemory = {}
+        self._catalog: Catalog | None = None
         self._limits = YamlLimits(
             file_bytes=settings.limits.file_bytes,
             depth=settings.limits.yaml_depth,
@@ -233,7 +234,8 @@ class _Builder:
         )
 
     def _read_catalog(self, snapshot: ConfigSnapshot) -> Catalog:
-        catalog = read_catalog(snapshot.files, self._memory, self._limits, snapshot.unreadable)
+        catalog = read_catalog(snapshot.files, self._memory, self._limits, snapshot.unreadable, self._catalog)
+        self._catalog = catalog
         # what the last commit does not have any more need not be remembered
         wanted = {file.id for file in snapshot.files.values()}
         for forgotten in self._memory.keys() - wanted:

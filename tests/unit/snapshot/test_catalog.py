@@ -233,6 +233,28 @@ def test_a_file_is_parsed_once_however_often_it_is_read() -> None:
     assert len(memory) == 3
 
 
+@pytest.mark.parametrize(
+    ("then", "is_same"),
+    [
+        pytest.param({"a.yaml": config_map() + "---\n" + config_map("c")}, True, id="beside-another"),
+        pytest.param({"a.yaml": "---\n" + config_map()}, False, id="a-line-further-down"),
+        pytest.param({"a.yaml": config_map().replace("name: a", "name:  a")}, False, id="written-otherwise"),
+        pytest.param({"b.yaml": config_map()}, False, id="in-another-file"),
+        pytest.param({"a.yaml": config_map(), "b.yaml": config_map()}, None, id="in-two-files"),
+    ],
+)
+def test_an_object_that_stands_as_it_did_is_the_same_object(then: dict[str, str], is_same: bool | None) -> None:
+    a = ObjectKey("", "ConfigMap", "", "a")
+    before = read_catalog(tree({"a.yaml": config_map()}))
+
+    now = read_catalog(tree(then), before=before)
+
+    assert (now.objects[a] is before.objects[a] if a in now.objects else None) is is_same
+    assert {key: (one.file, one.document) for key, one in now.objects.items()} == {
+        key: (one.file, one.document) for key, one in read_catalog(tree(then)).objects.items()
+    }
+
+
 def test_a_remembered_file_has_the_name_it_has_now() -> None:
     memory: ParseMemory = {}
     read_catalog(tree({"old.yaml": porch(), "bad-old.yaml": "a: [\n"}), memory)
