@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Self
 
 from reconciler.krm.findings import Code, Finding, Where
 from reconciler.krm.yaml import Path
@@ -49,9 +49,9 @@ class Fields:
     def _refuse_unknown(self, known: Sequence[str]) -> None:
         allowed = ", ".join(known)
         for name in map(str, (name for name in self.data if name not in known)):
-            meant = _meant(name, known)
-            if self.quotes or meant:
-                self.fault(name, f"is unknown; allowed are {allowed}{meant}")
+            guess = meant(name, known)
+            if self.quotes or guess:
+                self.fault(name, f"is unknown; allowed are {allowed}{guess}")
             else:
                 self.faults.add(self.path, f"must have no other fields than {allowed}")
 
@@ -85,9 +85,9 @@ class Fields:
         self.fault(name, f"must be one of {', '.join(allowed)}{self._not(value)}", code)
         return default or allowed[0]
 
-    def mapping(self, name: str, known: Sequence[str] | None) -> Fields:
+    def mapping(self, name: str, known: Sequence[str] | None) -> Self:
         """Return a mapping below this one; empty when absent."""
-        return Fields(self.data.get(name), (*self.path, name), self.faults, known, quotes=self.quotes)
+        return type(self)(self.data.get(name), (*self.path, name), self.faults, known, quotes=self.quotes)
 
     def items(self, name: str) -> Iterator[tuple[Path, Any]]:
         """Yield path and value of each item of a list; nothing when absent."""
@@ -100,11 +100,11 @@ class Fields:
         for index, item in enumerate(value):
             yield (*self.path, name, index), item
 
-    def mappings(self, name: str, known: Sequence[str] | None) -> Iterator[Fields]:
+    def mappings(self, name: str, known: Sequence[str] | None) -> Iterator[Self]:
         """Yield each mapping of a list."""
         for path, item in self.items(name):
             if isinstance(item, Mapping):
-                yield Fields(item, path, self.faults, known, quotes=self.quotes)
+                yield type(self)(item, path, self.faults, known, quotes=self.quotes)
             else:
                 self.faults.add(path, f"must be a mapping{self._not(item)}")
 
@@ -144,7 +144,8 @@ def dotted(path: Path) -> str:
     return "".join(steps).removeprefix(".")
 
 
-def _meant(name: str, known: Sequence[str]) -> str:
+def meant(name: str, known: Sequence[str]) -> str:
+    """Return the end of a sentence on an unknown name: which of the known ones may be meant, if any is near."""
     nearest = get_close_matches(name, known, 1)
     return f"; did you mean {nearest[0]}?" if nearest else ""
 
