@@ -1,4 +1,4 @@
-"""The status branch: one file per config object, and a summary (design 10.27).
+"""The status branch: one file per config object, own files of some, and a summary (design 3, 10.27).
 
 Times are the only thing here that a pass brings with it: they are kept from the previous files wherever
 what they belong to is unchanged, so that nothing is written when nothing but time changed.
@@ -17,7 +17,7 @@ from reconciler.krm.dates import rfc3339
 from reconciler.krm.yaml import YamlError, emit, parse
 from reconciler.planning.fleet import FleetPlan
 from reconciler.reporting.owners import ObjectStatus, owner_statuses
-from reconciler.reporting.paths import object_path
+from reconciler.reporting.paths import files_folder, object_path
 from reconciler.reporting.sections import items, section
 from reconciler.reporting.summary import SUMMARY, is_well, summary_file
 
@@ -37,7 +37,8 @@ def status_files(plan: FleetPlan, previous: Mapping[str, bytes], max_children: i
     standing = [_stand(status, previous, now) for status in owner_statuses(plan).values()]
     large = frozenset(_children_of_large_sets(plan, max_children))
     files = {one.path: one.content() for one in standing if one.path not in large or not is_well(one.document)}
-    left = _left_alone(plan, previous) - {one.path for one in standing}
+    files |= _own_files(plan)
+    left = _left_alone(plan, previous) - {*files, *(one.path for one in standing)}
     files |= {path: previous[path] for path in left}
     return dict(sorted({**files, SUMMARY: summary_file(plan, [one.document for one in standing])}.items()))
 
@@ -84,15 +85,26 @@ def _children_of_large_sets(plan: FleetPlan, max_children: int) -> Iterator[str]
 
 
 def _left_alone(plan: FleetPlan, previous: Mapping[str, bytes]) -> set[str]:
-    """Return the files of variants whose set says nothing of them in this pass (RoomResult.kept).
+    """Return the files of variants whose set says nothing of them in this pass (RoomResult.kept), and the like.
 
     While a file of the config cannot be read, that is every object that the config does not show.
     """
     if not plan.complete:
-        return {path for path in previous if path.startswith("objects/")}
+        return {path for path in previous if path != SUMMARY}
+    folders = tuple(files_folder(one.folder, one.key) for one in plan.room.statuses if one.folder and one.files is None)
+    own = {path for path in previous if path.startswith(folders)}
     kept = {(key.kind, key.namespace, key.name) for key in plan.room.kept}
     variants = [path for path in previous if path.startswith("objects/") and "/PackageVariant/" in path]
-    return {path for path in variants if kept and _makers(_read(previous[path])) & kept}
+    return own | {path for path in variants if kept and _makers(_read(previous[path])) & kept}
+
+
+def _own_files(plan: FleetPlan) -> dict[str, bytes]:
+    """Return the files that objects have beside their status: what became of component types (design 3)."""
+    return {
+        files_folder(one.folder, one.key) + name: content
+        for one in plan.room.statuses
+        for name, content in (one.files or {}).items()
+    }
 
 
 def _makers(document: Mapping[str, Any]) -> set[tuple[str, str, str]]:

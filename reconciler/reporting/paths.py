@@ -7,6 +7,7 @@ import re
 from reconciler.krm.identity import ObjectKey
 
 _ESCAPED_IN_URI = re.compile(r"[^A-Za-z0-9/._~-]")
+_NO_NAMESPACE = "_cluster"
 _ESCAPED_IN_SEGMENT = re.compile(r"[^A-Za-z0-9._-]|^\.")
 
 
@@ -20,8 +21,16 @@ def object_path(key: ObjectKey) -> str:
 
     Anybody may write any name into a config file, so each segment is %-escaped until it cannot leave its folder.
     """
-    segments = (key.namespace or "_cluster", key.kind, key.name)
-    return "/".join(("objects", *(_ESCAPED_IN_SEGMENT.sub(_escape, segment) for segment in segments))) + ".yaml"
+    return f"objects/{_joined(key.namespace or _NO_NAMESPACE, key.kind, key.name)}.yaml"
+
+
+def files_folder(folder: str, key: ObjectKey) -> str:
+    """Return where the status branch keeps an object's own files: `<folder>/<namespace>/<name>/` (design 3)."""
+    return f"{folder}/{_joined(key.namespace or _NO_NAMESPACE, key.name)}/"
+
+
+def _joined(*segments: str) -> str:
+    return "/".join(_ESCAPED_IN_SEGMENT.sub(_escape, segment) for segment in segments)
 
 
 def _escape(match: re.Match[str]) -> str:

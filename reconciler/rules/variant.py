@@ -280,7 +280,8 @@ class ConfigStatus:
     """What a room says of a config object itself: a set's conditions, or a whole generated object.
 
     `fields` are further entries of `.status`; `spec` and `metadata` are there for generated objects only
-    (design 10.27). `children` are the owners that this object made.
+    (design 10.27). `children` are the owners that this object made. `folder` is where on the status branch it has
+    `files` of its own beside that, by name; None: those that stand there stay.
     """
 
     key: ObjectKey
@@ -290,6 +291,8 @@ class ConfigStatus:
     spec: Mapping[str, object] | None = None
     metadata: Mapping[str, object] = field(default_factory=dict)
     children: tuple[ObjectKey, ...] = ()
+    folder: str = ""
+    files: Mapping[str, bytes] | None = None
 
 
 @dataclass(frozen=True)

@@ -411,3 +411,29 @@ def test_no_name_leaves_the_folder() -> None:
     assert "objects/default/PackageVariant/%2E.%2F..%2F..%2Fx.yaml" in status_files(
         fleet(room=RoomResult(stalled=(evil,))), {}
     )
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        pytest.param({"crd.yaml": b"new"}, {"types/default/web/crd.yaml": b"new"}, id="its-files-are-written"),
+        pytest.param({}, {}, id="those-that-it-has-no-more-go"),
+        pytest.param(
+            None, {"types/default/web/crd.yaml": b"old", "types/default/web/plan.yaml": b"old"},
+            id="those-of-a-failed-one-stay",
+        ),
+    ],
+)  # fmt: skip
+def test_files_of_an_object_beside_its_status(files: dict[str, bytes] | None, expected: dict[str, bytes]) -> None:
+    before = {f"types/default/{name}.yaml": b"old" for name in ("web/crd", "web/plan", "webs/crd")}
+    one = ConfigStatus(key("ComponentType", "web"), "platform/v1alpha1", (READY,), folder="types", files=files)
+
+    after = status_files(fleet(room=RoomResult(statuses=(one,))), before)
+
+    assert {path: content for path, content in after.items() if path.startswith("types/")} == expected
+
+
+def test_files_of_an_object_stay_while_it_may_be_in_an_unreadable_file() -> None:
+    before = {"types/default/web/crd.yaml": b"old"}
+
+    assert status_files(replace(fleet(), complete=False), before)["types/default/web/crd.yaml"] == b"old"
