@@ -193,6 +193,7 @@ class RuleSettings(_Group):
     central_cluster: str = ""
     base_domain: str = ""
     expressions: bool = True
+    plugin_outputs: list[Literal["values", "helmrelease"]] = []
 
     @field_validator("strict")
     @classmethod

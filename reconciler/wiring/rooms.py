@@ -127,7 +127,7 @@ class Catalogs:
         rules, limits = self._settings.rules, Limits(**self._settings.limits.cel.model_dump())
         return PresetSurroundings(
             before, self._settings.guards.max_delete_percent, engine, before.held(), rules.base_domain,
-            rules.central_cluster, rules.expressions, limits,
+            rules.central_cluster, rules.expressions, limits, frozenset(rules.plugin_outputs),
         )  # fmt: skip
 
     def renderer(self, catalog: Catalog) -> Renderer:

@@ -74,6 +74,12 @@ CODES = (
         Scope.PACKAGE,
         "A text that an expression puts in reads as something else than a text.",
     ),
+    HELM_RELEASE_INVALID := Code(
+        "HelmReleaseInvalid",
+        Severity.ERROR,
+        Scope.PACKAGE,
+        "The HelmRelease of a Plugin would be one that Flux refuses; its Plugin is not written.",
+    ),
     IMMUTABLE_FIELD_CHANGED := Code(
         "ImmutableFieldChanged",
         Severity.ERROR,

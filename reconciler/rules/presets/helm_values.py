@@ -7,7 +7,7 @@ another path goes on), there is a fault.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -84,6 +84,19 @@ def nested(entries: Iterable[tuple[str, Any]]) -> Nested:
         except _PlaceError as error:
             faults.append(PathFault(name, error.other, error.message))
     return Nested(tree.values, tuple(faults))
+
+
+def is_free(values: Mapping[str, Any], steps: Sequence[Step]) -> bool:
+    """Tell whether something at a path stays there when `values` are merged over it, maps only, as Helm and Flux do."""
+    box: Any = values
+    for step in steps:
+        if isinstance(step, int) or not isinstance(box, dict):
+            # a list or a map that is written wins whole over a list
+            return False
+        if step not in box:
+            return True
+        box = box[step]
+    return False
 
 
 class _PlaceError(ValueError):

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from reconciler.krm.digest import digest
-from reconciler.krm.findings import Finding, errors
+from reconciler.krm.findings import errors
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.yaml import Path
 from reconciler.rules.presets.codes import PLUGIN_OVERRIDE_INVALID, PLUGIN_OVERRIDES_INVALID
 from reconciler.rules.presets.injected import InjectionContext, injected_entries
 from reconciler.rules.presets.layers import PLUGIN_OPTIONS, PRESET_CLUSTER_OPTIONS, PRESET_OPTIONS, Contributor
-from reconciler.rules.presets.model import CLUSTER, GROUP, ORGANIZATION, OVERRIDE, Entries, Preset
-from reconciler.rules.presets.mutate import PLUGIN_FILE, RestorePlugin
+from reconciler.rules.presets.model import CLUSTER, GROUP, ORGANIZATION, OVERRIDE, PLUGIN, Entries, Preset
+from reconciler.rules.presets.mutate import PLUGIN_FILE, Own, RestorePlugin
 from reconciler.rules.presets.orphans import is_retained
 from reconciler.rules.presets.outcome import Failed, Made, Wish, failed_for
+from reconciler.rules.presets.outputs import Outputs, outputs_of
 from reconciler.rules.presets.plugin import (
     Marks,
     Release,
@@ -68,10 +70,12 @@ class Maker:
         marks = self._marks(wish)
         resolution = self._resolve(wish, usable, contributors, marks)
         release, odd = release_of(wish.spec, usable.definition, wish.key.namespace, wish.published, wish.written)
-        findings = (*resolution.findings, *odd)
+        outputs = outputs_of(wish, usable.definition, release, resolution.options, self._around.outputs)
+        findings = tuple(dict.fromkeys((*resolution.findings, *odd, *outputs.findings)))
         if faults := errors(findings):
             return failed_for(wish, faults, findings)
-        return Made(wish, self._variant(wish, release, resolution, marks, findings), release)
+        variant = self._variant(wish, release, resolution, marks, outputs)
+        return Made(wish, replace(variant, findings=findings), release)
 
     def _contributors(self, wish: Wish) -> Iterator[Contributor]:
         preset, cluster = wish.preset, wish.cluster.name if wish.cluster else ""
@@ -135,19 +139,20 @@ class Maker:
         return self._world.catalog.get(key) if key else None
 
     def _variant(
-        self, wish: Wish, release: Release, resolution: Resolution, marks: Marks, findings: tuple[Finding, ...]
+        self, wish: Wish, release: Release, resolution: Resolution, marks: Marks, outputs: Outputs
     ) -> Variant:
         if isinstance(wish.by, Preset):
             data = preset_plugin(wish.by, wish.key, wish.place.repository, release, marks)
         else:
             data = standalone_plugin(wish.by, release)
         spec, text = with_options(data, resolution.options)
-        made_of = _made_of(wish, data, resolution)
+        made_of = _made_of(wish, data, resolution, outputs)
+        own = Own(PLUGIN_FILE, PLUGIN, spec, marks.without_labels, marks.without_annotations)
         return Variant(
-            wish.owner, wish.place, Generated(FileTree({PLUGIN_FILE: File(text.encode())})),
-            RestorePlugin(wish.key.name, spec, marks.without_labels, marks.without_annotations),
+            wish.owner, wish.place, Generated(_files(text, outputs)),
+            RestorePlugin(wish.key.name, (own, *outputs.objects), outputs.values),
             {**{str(one.key): said for one, said in made_of.items()}, "engine": self._around.engine},
-            adoption=_adoption(wish), deletion=self._deletion(wish), findings=findings,
+            adoption=_adoption(wish), deletion=self._deletion(wish),
             provenance=PluginProvenance(PLUGIN_FILE, str(wish.key), resolution, made_of),
         )  # fmt: skip
 
@@ -178,10 +183,18 @@ def _adoption(wish: Wish) -> AdoptionPolicy:
     return "adoptExisting" if says_so and wish.is_there and not wish.owned else "adoptNone"
 
 
-def _made_of(wish: Wish, data: Mapping[str, Any], resolution: Resolution) -> Mapping[ConfigObject, str]:
+def _files(plugin: str, outputs: Outputs) -> FileTree:
+    return FileTree({path: File(data) for path, data in {PLUGIN_FILE: plugin.encode(), **outputs.files}.items()})
+
+
+def _made_of(
+    wish: Wish, data: Mapping[str, Any], resolution: Resolution, outputs: Outputs
+) -> Mapping[ConfigObject, str]:
     """Return what the Plugin depends on by the object that says it: what did not win is none of its business."""
     said: dict[ConfigObject, list[str]] = {}
     for option in resolution.options:
         said.setdefault(option.winner.one, []).append(option.digest)
     said.setdefault(wish.written, []).append(digest(data))
+    for one, chart in outputs.made_of.items():
+        said.setdefault(one, []).append(chart)
     return {one: digest(" ".join(values)) for one, values in said.items()}

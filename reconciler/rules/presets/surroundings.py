@@ -34,7 +34,7 @@ class Surroundings:
 
     `held` says of packages that were held before, by preset, how many there were then; `engine` changes when rendering
     may. `base_domain` and `central_cluster` are settings, "" where they are not made; with `expressions` False options
-    given by expressions are errors.
+    given by expressions are errors. `outputs` are the files that are wanted beside each Plugin's own.
     """
 
     before: Before
@@ -45,3 +45,4 @@ class Surroundings:
     central_cluster: str = ""
     expressions: bool = True
     limits: Limits = field(default_factory=Limits)
+    outputs: frozenset[str] = frozenset()
