@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.guards import ACK_DELETIONS, Unit, deletion_hash, existing_before, held_message, is_too_much
 from reconciler.rules.presets.model import GROUP, Preset
-from reconciler.rules.presets.plugin import string_map
+from reconciler.rules.presets.published import SUSPEND
 from reconciler.rules.presets.surroundings import Surroundings
-from reconciler.rules.presets.wishes import SUSPEND, Ground
+from reconciler.rules.presets.wishes import Ground
 from reconciler.rules.variant import Guard, Place
 
 PREVENT_DELETION = f"{GROUP}/prevent-deletion"
@@ -62,8 +62,8 @@ def guard_suspended(gone: Collection[Unit], ground: Ground) -> Mapping[ObjectKey
 def is_suspended(unit: Unit, ground: Ground) -> bool:
     """Tell whether the Plugin that stands somewhere says that it is suspended."""
     cluster, package = unit
-    published = ground.published(cluster).get(package, {})
-    return SUSPEND in string_map(published, "annotations")
+    published = ground.published(cluster).get(package)
+    return published is not None and published.is_suspended
 
 
 def is_prevented(preset: Preset) -> bool:

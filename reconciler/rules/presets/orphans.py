@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.guards import Unit
-from reconciler.rules.presets.model import CLUSTER, GROUP, PRESET_LABEL, Preset
-from reconciler.rules.presets.plugin import string_map
+from reconciler.rules.presets.model import CLUSTER, GROUP, Preset
 from reconciler.rules.presets.wishes import Ground
 from reconciler.snapshot.catalog import Catalog, ConfigObject
 
@@ -28,17 +26,8 @@ def orphans_of(preset: Preset, known: Collection[Unit], ground: Ground, catalog:
     `known` are those that somebody wants, and those that are held. The others are told, and stay (greenhouse 12).
     """
     found: list[Unit] = []
-    for cluster in ground.fleet.of(preset.key.namespace):
-        own = catalog.get(ObjectKey(GROUP, CLUSTER, preset.key.namespace, cluster))
-        let_go = is_retained(preset, own)
-        of_preset = ((cluster, name) for name, one in ground.published(cluster).items() if _is_of(preset, one))
-        found += (unit for unit in of_preset if unit not in known and (let_go or unit not in ground.owned))
+    for unit in ground.labelled.get(preset.key, ()):
+        own = catalog.get(ObjectKey(GROUP, CLUSTER, preset.key.namespace, unit[0]))
+        if unit not in known and (unit not in ground.owned or is_retained(preset, own)):
+            found.append(unit)
     return tuple(found)
-
-
-def _is_of(preset: Preset, plugin: Any) -> bool:
-    # whoever has a label has metadata
-    return (
-        string_map(plugin, "labels").get(PRESET_LABEL) == preset.key.name
-        and plugin["metadata"].get("namespace") == preset.key.namespace
-    )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding
@@ -13,6 +11,7 @@ from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.guards import Unit
 from reconciler.rules.presets.model import API_VERSION, PluginSpec, Preset, StandalonePlugin
 from reconciler.rules.presets.plugin import Release
+from reconciler.rules.presets.published import Published
 from reconciler.rules.variant import Owner, Place, Stalled, Variant
 from reconciler.snapshot.catalog import ConfigObject
 
@@ -22,15 +21,14 @@ class Wish:
     """A Plugin that a preset, or a person, wants somewhere.
 
     `cluster` is the one that it is for, None for a Plugin that names none and goes to the central cluster. `published`
-    is the Plugin that stands on the branch there, {} for none and for one that cannot be read; `is_there`: something
-    does; `owned`: it is ours already.
+    is the Plugin that stands on the branch there; `is_there`: something does; `owned`: it is ours already.
     """
 
     key: ObjectKey
     place: Place
     cluster: Cluster | None
     by: Preset | StandalonePlugin
-    published: Mapping[str, Any] = field(default_factory=dict)
+    published: Published = field(default_factory=Published)
     is_there: bool = False
     owned: bool = False
 

@@ -20,6 +20,7 @@ from reconciler.rules.presets.codes import (
 from reconciler.rules.presets.guard import Guarded, guard_preset, guard_suspended, is_prevented
 from reconciler.rules.presets.layers import layer_of
 from reconciler.rules.presets.make import Maker
+from reconciler.rules.presets.memory import Memory
 from reconciler.rules.presets.model import GROUP, PLUGIN, PRESET, PRESET_LABEL, Preset, StandalonePlugin
 from reconciler.rules.presets.orphans import orphans_of
 from reconciler.rules.presets.outcome import Failed, Made, Outcome, Resting, Skipped, Wish, failed_for
@@ -35,18 +36,23 @@ from reconciler.rules.presets.world import Override, Reach, World, read_world
 from reconciler.rules.variant import ConfigStatus, Guard, Owner, Place, RoomResult, Stalled
 from reconciler.snapshot.catalog import Catalog, ConfigObject
 
-__all__ = ["Before", "Surroundings", "presets_of"]
+__all__ = ["Before", "Memory", "Surroundings", "presets_of"]
 
 _OF_SELECTORS = (SELECTOR_EMPTY.name, SELECTOR_INVALID.name)
 
 
-def presets_of(catalog: Catalog, inventory: Inventory, around: Surroundings) -> RoomResult:
+def presets_of(
+    catalog: Catalog, inventory: Inventory, around: Surroundings, memory: Memory | None = None
+) -> RoomResult:
     """Return a package for every Plugin that a preset or a person wants, and what is wrong with the rest.
 
-    What cannot be worked out stays as it is: a Plugin, or all of a preset where not even its clusters can be told.
+    What cannot be worked out stays as it is: a Plugin, or all of a preset where not even its clusters can be told. By
+    `memory`, a Plugin that is made of the same as in the pass before is not made again.
     """
-    world = read_world(catalog, inventory)
-    ground = Ground(world.fleet, inventory, around)
+    memory = memory or Memory()
+    memory.begin(around)
+    world = read_world(catalog, inventory, memory)
+    ground = Ground(world.fleet, inventory, around, memory)
     run = _Run(world, ground)
     run.read_presets()
     run.read_plugins()
@@ -84,7 +90,7 @@ class _Run:
     def read_presets(self) -> None:
         """Read every preset, and what it wants."""
         for one in self.world.catalog.of_kind(GROUP, PRESET):
-            preset, found = read_preset(one)
+            preset, found = self.ground.memory.read(read_preset, one)
             self.findings += found
             self._labels[one.key], told = check_owner_label(one, self.world.catalog)
             self.findings += told
@@ -123,7 +129,7 @@ class _Run:
     def read_plugins(self) -> None:
         """Read every Plugin that people wrote themselves, unless a preset is to have it."""
         for one in self.world.catalog.of_kind(GROUP, PLUGIN):
-            plugin, found = read_plugin(one)
+            plugin, found = self.ground.memory.read(read_plugin, one)
             if plugin is None:
                 self._stall(one, found)
                 continue
@@ -146,7 +152,7 @@ class _Run:
 
     def make(self) -> None:
         """Make every Plugin that somebody gets."""
-        maker = Maker(self.world, self.reach, self.ground.around)
+        maker = Maker(self.world, self.reach, self.ground.around, self.ground.memory)
         outcomes: list[Outcome] = list(self._failed)
         for one in settle_claims(self._wishes, self._plugins, self.ground):
             outcomes.append(self._made(one, maker) if isinstance(one, Wish) else one)

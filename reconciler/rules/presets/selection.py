@@ -11,6 +11,7 @@ from reconciler.rules.clusters.inventory import Inventory
 from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.fields import dotted
 from reconciler.rules.presets.codes import OVERRIDE_CLUSTER_NOT_SELECTED, OVERRIDE_CLUSTER_UNKNOWN
+from reconciler.rules.presets.memory import Memory
 from reconciler.rules.presets.model import CLUSTER, GROUP, ClusterSelection, PluginOverride, Preset
 from reconciler.snapshot.catalog import Catalog
 
@@ -30,12 +31,13 @@ class Fleet:
         return self.by_organization.get(namespace, {})
 
 
-def fleet_of(catalog: Catalog, inventory: Inventory) -> Fleet:
+def fleet_of(catalog: Catalog, inventory: Inventory, memory: Memory) -> Fleet:
     """Return the clusters that presets can choose among, with the labels that they have in the whole inventory."""
     found: dict[str, dict[str, Cluster]] = {}
     for one in catalog.of_kind(GROUP, CLUSTER):
         if one.key.name in inventory.clusters:
-            found.setdefault(one.key.namespace, {})[one.key.name] = inventory.clusters[one.key.name]
+            cluster = memory.cluster(inventory.clusters[one.key.name])
+            found.setdefault(one.key.namespace, {})[one.key.name] = cluster
     return Fleet(found, inventory.doubtful)
 
 

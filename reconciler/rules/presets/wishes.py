@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
@@ -19,8 +18,8 @@ from reconciler.rules.presets.codes import (
     PLUGIN_NOT_MANAGED,
     PLUGIN_SUSPENDED,
 )
+from reconciler.rules.presets.memory import Memory
 from reconciler.rules.presets.model import (
-    GROUP,
     PRESET_LABEL,
     Preset,
     StandalonePlugin,
@@ -28,12 +27,12 @@ from reconciler.rules.presets.model import (
     plugin_name,
 )
 from reconciler.rules.presets.outcome import Failed, Resting, Skipped, Wish, failed_for
-from reconciler.rules.presets.plugin import string_map
+from reconciler.rules.presets.published import SUSPEND, Published
 from reconciler.rules.presets.selection import Fleet
 from reconciler.rules.presets.surroundings import Surroundings
 from reconciler.rules.variant import Owner, Place
 
-SUSPEND = f"{GROUP}/suspend"
+_NOTHING = Published()
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +42,8 @@ class Ground:
     fleet: Fleet
     inventory: Inventory
     around: Surroundings
-    _published: dict[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict, init=False)
+    memory: Memory
+    _published: dict[str, Mapping[str, Published]] = field(default_factory=dict, init=False)
 
     @cached_property
     def owned(self) -> Mapping[Unit, Owner]:
@@ -59,10 +59,22 @@ class Ground:
                 found.setdefault(key, []).append(unit)
         return found
 
-    def published(self, cluster: str) -> Mapping[str, Mapping[str, Any]]:
+    @cached_property
+    def labelled(self) -> Mapping[ObjectKey, Sequence[Unit]]:
+        """The Plugins on branches that say which preset of their organization they are of, by that."""
+        found: dict[ObjectKey, list[Unit]] = {}
+        for namespace, clusters in self.fleet.by_organization.items():
+            for cluster in clusters:
+                for package, one in self.published(cluster).items():
+                    if one.label and one.preset.namespace == namespace:
+                        found.setdefault(one.preset, []).append((cluster, package))
+        return found
+
+    def published(self, cluster: str) -> Mapping[str, Published]:
         """Return the Plugins on the branch of a cluster, by package."""
         if cluster not in self._published:
-            self._published[cluster] = self.around.before.published(cluster)
+            there = self.around.before.published(cluster).items()
+            self._published[cluster] = {package: self.memory.published(data) for package, data in there}
         return self._published[cluster]
 
     def wish(self, by: Preset | StandalonePlugin, name: str, cluster: str, *, of_cluster: bool = True) -> Wish:
@@ -72,9 +84,9 @@ class Ground:
         return Wish(
             key,
             Place(self.inventory.homes[cluster].namespace, cluster, package),
-            self.inventory.clusters[cluster] if of_cluster else None,
+            self.fleet.of(by.one.key.namespace)[cluster] if of_cluster else None,
             by,
-            published.get(package, {}),
+            published.get(package, _NOTHING),
             package in published,
             owner is not None and owner.key == key,
         )
@@ -138,7 +150,7 @@ def _rank(wish: Wish, ground: Ground) -> tuple[bool, bool, str]:
 
 
 def _label(wish: Wish) -> str:
-    return string_map(wish.published, "labels").get(PRESET_LABEL, "")
+    return wish.published.label
 
 
 def _taken(wish: Wish) -> Wish | Skipped | Resting:
@@ -148,7 +160,7 @@ def _taken(wish: Wish) -> Wish | Skipped | Resting:
 
 
 def _rested(wish: Wish) -> Wish | Resting:
-    if SUSPEND not in string_map(wish.published, "annotations") and SUSPEND not in _own_annotations(wish):
+    if not wish.published.is_suspended and SUSPEND not in _own_annotations(wish):
         return wish
     message = f"{wish.key} on {wish.place.repository} is suspended by the annotation {SUSPEND}, and is left as it is"
     return Resting(wish, PLUGIN_SUSPENDED.finding(message, wish.written.where))

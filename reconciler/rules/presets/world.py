@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
@@ -18,6 +19,7 @@ from reconciler.rules.presets.layers import (
     of_definition,
     of_override,
 )
+from reconciler.rules.presets.memory import Memory
 from reconciler.rules.presets.model import (
     CLUSTER,
     DEFINITION_KINDS,
@@ -32,6 +34,8 @@ from reconciler.rules.presets.read_definition import read_definition
 from reconciler.rules.presets.read_override import read_override, read_own_overrides
 from reconciler.rules.presets.selection import Fleet, fleet_of, is_for_cluster, override_cluster_findings
 from reconciler.snapshot.catalog import Catalog, ConfigObject
+
+_OWN_LAYERS: Final = {ORGANIZATION: ORGANIZATION_OPTIONS, CLUSTER: CLUSTER_OPTIONS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,21 +87,25 @@ class World:
         return ""
 
 
-def read_world(catalog: Catalog, inventory: Inventory) -> World:
+def read_world(catalog: Catalog, inventory: Inventory, memory: Memory) -> World:
     """Return what there is, with everything that is wrong with it."""
     findings: list[Finding] = []
     definitions: dict[ObjectKey, Usable] = {}
     for one in (one for kind in DEFINITION_KINDS for one in catalog.of_kind(GROUP, kind)):
-        definition, faults = read_definition(one)
+        usable, faults = memory.read(_read_usable, one)
         findings += faults
-        if definition:
-            key = DefinitionRef(one.key.kind, one.key.name).key(one.key.namespace)
-            definitions[key] = Usable(definition, of_definition(definition))
-    fleet = fleet_of(catalog, inventory)
-    own = dict(_own_overrides(catalog, findings))
+        if usable:
+            definitions[DefinitionRef(one.key.kind, one.key.name).key(one.key.namespace)] = usable
+    fleet = fleet_of(catalog, inventory, memory)
+    own = dict(_own_overrides(catalog, memory, findings))
     present = frozenset(_definition_keys(catalog))
-    overrides = _overrides(catalog, fleet, present, findings)
+    overrides = _overrides(catalog, fleet, present, memory, findings)
     return World(catalog, fleet, definitions, present, own, overrides, tuple(findings))
+
+
+def _read_usable(one: ConfigObject) -> tuple[Usable | None, tuple[Finding, ...]]:
+    definition, faults = read_definition(one)
+    return (Usable(definition, of_definition(definition)) if definition else None), faults
 
 
 def _definition_keys(catalog: Catalog) -> Iterator[ObjectKey]:
@@ -107,30 +115,43 @@ def _definition_keys(catalog: Catalog) -> Iterator[ObjectKey]:
             yield DefinitionRef(key.kind, key.name).key(key.namespace)
 
 
-def _own_overrides(catalog: Catalog, findings: list[Finding]) -> Iterator[tuple[ObjectKey, Contributor]]:
-    for kind, layer in ((ORGANIZATION, ORGANIZATION_OPTIONS), (CLUSTER, CLUSTER_OPTIONS)):
+def _own_overrides(
+    catalog: Catalog, memory: Memory, findings: list[Finding]
+) -> Iterator[tuple[ObjectKey, Contributor]]:
+    for kind in _OWN_LAYERS:
         for one in catalog.of_kind(GROUP, kind):
-            options, faults = read_own_overrides(one)
+            own, faults = memory.read(_read_own, one)
             findings += faults
-            if options.entries or options.faults:
+            if own.options.entries or own.options.faults:
                 # an Organization is cluster-scoped, whatever is written
                 key = ObjectKey(GROUP, kind, "" if kind == ORGANIZATION else one.key.namespace, one.key.name)
-                yield key, Contributor(layer, one, options)
+                yield key, own
+
+
+def _read_own(one: ConfigObject) -> tuple[Contributor, tuple[Finding, ...]]:
+    options, faults = read_own_overrides(one)
+    return Contributor(_OWN_LAYERS[one.key.kind], one, options), faults
 
 
 def _overrides(
-    catalog: Catalog, fleet: Fleet, present: frozenset[ObjectKey], findings: list[Finding]
+    catalog: Catalog, fleet: Fleet, present: frozenset[ObjectKey], memory: Memory, findings: list[Finding]
 ) -> Mapping[str, Sequence[Override]]:
     found: dict[str, list[Override]] = {}
     for one in _override_objects(catalog):
-        read, faults = read_override(one)
+        override, faults = memory.read(_read_override, one)
         if one.key in catalog.duplicates:
             # that it stands twice is told; which of the two counts nobody knows
-            read = PluginOverride(one, read.clusters, read.definitions, sound=False)
+            override = replace(override, read=replace(override.read, sound=False))
         else:
+            read = override.read
             findings += (*faults, *override_cluster_findings(read, fleet), *_unknown_definitions(read, present))
-        found.setdefault(one.key.namespace, []).append(Override(read, of_override(read)))
+        found.setdefault(one.key.namespace, []).append(override)
     return found
+
+
+def _read_override(one: ConfigObject) -> tuple[Override, tuple[Finding, ...]]:
+    read, faults = read_override(one)
+    return Override(read, of_override(read)), faults
 
 
 def _override_objects(catalog: Catalog) -> Iterator[ConfigObject]:
