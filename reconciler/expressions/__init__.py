@@ -6,7 +6,7 @@ The parser and the regular expressions are loaded when the first expression need
 
 from reconciler.expressions.budget import Budget, Limits
 from reconciler.expressions.environment import Environment, Program, evaluate_string, load_parser
-from reconciler.expressions.errors import CODES, ExpressionError
+from reconciler.expressions.errors import CODES, Exhausted, ExpressionError
 from reconciler.expressions.timestamps import Duration, Timestamp
 from reconciler.expressions.values import NONE, OMIT, Optional, Type, Uint
 
@@ -17,6 +17,7 @@ __all__ = [
     "Budget",
     "Duration",
     "Environment",
+    "Exhausted",
     "ExpressionError",
     "Limits",
     "Optional",

@@ -46,7 +46,8 @@ class Check:
     """One walk over a tree; raises Fault at the first thing that is wrong.
 
     `shapes` has the declared variables, `nesting` is how deep loops may stand in one another. Afterwards `found` has
-    the declared variables that the expression uses, and `extensions` what it uses beyond standard CEL.
+    the declared variables that the expression uses, `places` where each of their names begins in the text, and
+    `extensions` what it uses beyond standard CEL.
     """
 
     names: Names
@@ -55,6 +56,7 @@ class Check:
     shapes: Mapping[str, Shape]
     nesting: int
     found: set[str] = field(default_factory=set)
+    places: list[tuple[int, str]] = field(default_factory=list)
     extensions: set[str] = field(default_factory=set)
 
     def node(self, node: Node, local: frozenset[str], loops: int) -> None:
@@ -94,6 +96,7 @@ class Check:
                 raise self._undeclared(meaning.name, node)
             case "variable":
                 self.found.add(meaning.name)
+                self.places.append((_name_at(node), meaning.name))
                 check_fields(meaning.name, self.shapes[meaning.name], steps[meaning.used :])
             case "function":
                 method = steps[meaning.used - 1]
@@ -118,8 +121,7 @@ class Check:
 
     def _undeclared(self, name: str, node: Node) -> Fault:
         declared = ", ".join(sorted(self.shapes)) or "none"
-        at = node.base.at if isinstance(node, Access) else node.at
-        return Fault("CelUndeclared", f"undeclared variable '{name}'; declared: {declared}", at)
+        return Fault("CelUndeclared", f"undeclared variable '{name}'; declared: {declared}", _name_at(node))
 
     def _function(self, name: str, count: int, at: int) -> None:
         if name not in STANDARD:
@@ -143,6 +145,11 @@ class Check:
             raise Fault("CelUnknownFunction", f"{method.name}() is no method: {method.name}(x)", method.at)
         else:
             raise Fault("CelUnknownFunction", f"there is no method {method.name}()", method.at)
+
+
+def _name_at(node: Node) -> int:
+    """Return where the name begins that a node starts with."""
+    return node.base.at if isinstance(node, Access) else node.at
 
 
 def extensions(node: Node) -> set[str]:

@@ -77,13 +77,16 @@ class Program:
     """A compiled expression.
 
     `names` are the declared variables it uses, `extensions` the functions, macros and signs it uses that are not in
-    standard CEL, so that other engines may not know them. `code`, `slots` (of its variables, by name), `width` (how
-    many slots there are) and `cost` (steps, without those of its loops and functions) are for the evaluation.
+    standard CEL, so that other engines may not know them, and `places` where in the text declared variables stand: the
+    offset and the name of each, in their order; what a macro binds is none. `code`, `slots` (of its variables, by
+    name), `width` (how many slots there are) and `cost` (steps, without those of its loops and functions) are for the
+    evaluation.
     """
 
     text: str
     names: frozenset[str]
     extensions: frozenset[str]
+    places: tuple[tuple[int, str], ...]
     limits: Limits
     code: Code
     slots: Mapping[str, int]
@@ -142,6 +145,7 @@ def _compiled(environment: Environment, text: str) -> Program:
         text,
         frozenset(check.found),
         frozenset(check.extensions),
+        tuple(sorted(check.places)),
         environment.limits,
         code,
         compiler.variables,

@@ -183,6 +183,30 @@ def test_the_names_of_a_program(text: str, names: set[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        pytest.param("1 + 2", (), id="none"),
+        pytest.param("env.a + spec.image.tag", ((0, "env"), (8, "spec")), id="in-their-order"),
+        pytest.param("x.env", ((0, "x"),), id="a-field-is-none"),
+        pytest.param("'env' + env", ((8, "env"),), id="nor-is-text"),
+        pytest.param("env.map(env, env)", ((0, "env"),), id="nor-is-what-a-macro-binds"),
+        pytest.param("cel.bind(spec, spec, spec)", ((15, "spec"),), id="nor-what-is-bound-by-hand"),
+        pytest.param(
+            "has( spec.image) ? [env] : {env: env[env]}",
+            ((5, "spec"), (20, "env"), (28, "env"), (33, "env"), (37, "env")),
+            id="in-all-kinds-of-nodes",
+        ),
+        pytest.param(".env.a", ((1, "env"),), id="absolute"),
+        pytest.param("'ä😀' + env", ((7, "env"),), id="counted-in-characters"),
+    ],
+)
+def test_where_the_names_of_a_program_stand(text: str, places: tuple[tuple[int, str], ...]) -> None:
+    environment = Environment({"spec": {"image": {"tag": None}}, "env": None, "x": None})
+
+    assert environment.compile(text).places == places
+
+
+@pytest.mark.parametrize(
     ("text", "extensions"),
     [
         pytest.param("env.x + string(size(env.y)) + type(1u)", set(), id="standard-functions"),
