@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from reconciler.krm.findings import Code, Finding
 from reconciler.krm.yaml import Path
+from reconciler.rules.fields import dotted
 from reconciler.snapshot.catalog import ConfigObject
 
 
@@ -20,6 +21,11 @@ class Fault:
     def finding(self, one: ConfigObject) -> Finding:
         """Return the fault as a finding at its line of the object's file."""
         return self.code.finding(self.message, one.where_at(self.path))
+
+
+def fault_of(code: Code, path: Path, message: str) -> Fault:
+    """Return a fault whose sentence begins with the field that `path` leads to."""
+    return Fault(code, path, f"{dotted(path)} {message}")
 
 
 class FaultError(Exception):
