@@ -13,6 +13,7 @@ from reconciler.krm.yaml import Path
 from reconciler.rules.presets.codes import PLUGIN_OVERRIDE_INVALID, PLUGIN_OVERRIDES_INVALID
 from reconciler.rules.presets.injected import InjectionContext, injected_entries
 from reconciler.rules.presets.layers import PLUGIN_OPTIONS, PRESET_CLUSTER_OPTIONS, PRESET_OPTIONS, Contributor
+from reconciler.rules.presets.memory import Memory
 from reconciler.rules.presets.model import CLUSTER, GROUP, ORGANIZATION, OVERRIDE, PLUGIN, Entries, Preset
 from reconciler.rules.presets.mutate import PLUGIN_FILE, Own, RestorePlugin
 from reconciler.rules.presets.orphans import is_retained
@@ -33,6 +34,7 @@ from reconciler.rules.presets.resolve import Evaluation, Resolver, Subject
 from reconciler.rules.presets.resolved import Resolution
 from reconciler.rules.presets.surroundings import Surroundings
 from reconciler.rules.presets.world import Override, Reach, Usable, World
+from reconciler.rules.remembered import Same
 from reconciler.rules.variant import AdoptionPolicy, DeletionPolicy, Generated, Variant
 from reconciler.snapshot.catalog import ConfigObject
 from reconciler.snapshot.files import File, FileTree
@@ -46,15 +48,15 @@ _CODES = {ORGANIZATION: PLUGIN_OVERRIDES_INVALID, OVERRIDE: PLUGIN_OVERRIDE_INVA
 class Maker:
     """Makes the Plugins of one pass; the lists that many of them share are put together once."""
 
-    def __init__(self, world: World, reach: Reach, around: Surroundings) -> None:
+    def __init__(self, world: World, reach: Reach, around: Surroundings, memory: Memory) -> None:
         self._world = world
         self._reach = reach
         self._around = around
+        self._memory = memory
         # only while a file cannot be read is it of interest what is not there any more
         self._inputs = {} if world.catalog.is_whole else around.before.inputs()
         self._present = {str(one.key) for kind in _CODES for one in world.catalog.of_kind(GROUP, kind)}
         self._resolver = Resolver(Evaluation(around.limits, around.expressions))
-        self._lists: dict[tuple[ObjectKey, str], Contributor] = {}
         self._passed: dict[ObjectKey, Propagated] = {}
 
     def make(self, wish: Wish, usable: Usable) -> Made | Failed:
@@ -67,9 +69,17 @@ class Maker:
         ]
         if failed := self._in_doubt(wish, overrides) or _faulty(wish, contributors):
             return failed
+        # all that a Plugin is made of, besides the settings: whoever makes it of more must name it here
+        key = (
+            wish.written, wish.place, Same(wish.cluster), self._cluster(wish), usable, *contributors,
+            wish.published, wish.is_there, wish.owned,
+        )  # fmt: skip
+        return self._memory.plugins.of(key, lambda: self._make(wish, usable, contributors))
+
+    def _make(self, wish: Wish, usable: Usable, contributors: list[Contributor]) -> Made | Failed:
         marks = self._marks(wish)
         resolution = self._resolve(wish, usable, contributors, marks)
-        release, odd = release_of(wish.spec, usable.definition, wish.key.namespace, wish.published, wish.written)
+        release, odd = release_of(wish.spec, usable.definition, wish.key.namespace, wish.published.data, wish.written)
         outputs = outputs_of(wish, usable.definition, release, resolution.options, self._around.outputs)
         findings = tuple(dict.fromkeys((*resolution.findings, *odd, *outputs.findings)))
         if faults := errors(findings):
@@ -85,10 +95,7 @@ class Maker:
             yield self._list(wish, PRESET_CLUSTER_OPTIONS, cluster, preset.cluster_options[cluster])
 
     def _list(self, wish: Wish, layer: str, cluster: str, options: Entries) -> Contributor:
-        key = (wish.written.key, cluster)
-        if key not in self._lists:
-            self._lists[key] = Contributor(layer, wish.written, options)
-        return self._lists[key]
+        return self._memory.lists.of((wish.written, cluster), lambda: Contributor(layer, wish.written, options))
 
     def _marks(self, wish: Wish) -> Marks:
         preset = wish.preset
@@ -96,7 +103,7 @@ class Maker:
             return Marks({}, {})
         if preset.key not in self._passed:
             self._passed[preset.key] = propagated_from(preset.one.labels, preset.one.annotations)
-        return preset_marks(preset, self._passed[preset.key], wish.place.repository, wish.published)
+        return preset_marks(preset, self._passed[preset.key], wish.place.repository, wish.published.data)
 
     def _in_doubt(self, wish: Wish, overrides: list[Override]) -> Failed | None:
         """Return why a Plugin that is there stays as it is: somebody may have meant to say something else of it.
@@ -138,9 +145,7 @@ class Maker:
         key = ObjectKey(GROUP, CLUSTER, wish.key.namespace, wish.cluster.name) if wish.cluster else None
         return self._world.catalog.get(key) if key else None
 
-    def _variant(
-        self, wish: Wish, release: Release, resolution: Resolution, marks: Marks, outputs: Outputs
-    ) -> Variant:
+    def _variant(self, wish: Wish, release: Release, resolution: Resolution, marks: Marks, outputs: Outputs) -> Variant:
         if isinstance(wish.by, Preset):
             data = preset_plugin(wish.by, wish.key, wish.place.repository, release, marks)
         else:
