@@ -17,21 +17,26 @@ from reconciler.planning.state import DestinationState, PackageRecord
 from reconciler.rules.guards import Unit
 from reconciler.rules.presets.model import GROUP, PLUGIN
 from reconciler.rules.presets.mutate import PLUGIN_FILE
+from reconciler.rules.remembered import Remembered
 from reconciler.rules.variant import Owner
 from reconciler.snapshot.files import FileTree
 
 _FOLDER = "plugins"
 
 States = Mapping[Destination, DestinationState]
+Published = Mapping[str, Mapping[str, Any]]
 
 
 class Plugins:
     """The packages of Plugins on all clusters; what is owned there tell those whose state can be read."""
 
-    def __init__(self, destinations: Iterable[Destination], states: States, remotes: Remotes) -> None:
+    def __init__(
+        self, destinations: Iterable[Destination], states: States, remotes: Remotes, known: Remembered[Published]
+    ) -> None:
         self._destinations = {one.name: one for one in destinations if one.deployment}
         self._states = {one.name: state for one, state in states.items() if one.deployment}
         self._remotes = remotes
+        self._known = known
 
     def owned(self) -> Mapping[Unit, Owner]:
         """Return the owners of the Plugins that were drafted or published, and are not on their way out."""
@@ -49,25 +54,22 @@ class Plugins:
                 found.setdefault(record.owner.set, {})[unit] = count
         return found
 
-    def published(self, cluster: str) -> Mapping[str, Mapping[str, Any]]:
-        """Return the Plugins on the branch of a cluster by package, ours or not; {} for one that cannot be read."""
-        destination = self._destinations.get(cluster)
-        files = self._files(destination) if destination else FileTree()
-        plugins = ((path, file) for path, file in files.items() if path.endswith(f"/{PLUGIN_FILE}"))
-        found = ((dirname(path), _plugin(file.data)) for path, file in plugins)
-        return {f"{_FOLDER}/{package}": data for package, data in found if data is not None and "/" not in package}
+    def published(self, cluster: str) -> Published:
+        """Return the Plugins on the branch of a cluster by package, ours or not; {} for one that cannot be read.
 
-    def _files(self, destination: Destination) -> FileTree:
-        remote = self._remotes.get(destination.url)
-        head = remote.refs.get(HEADS + destination.branch) if remote else None
-        if remote is None or head is None:
-            return FileTree()
+        A folder that has not changed is not read again, and what is returned of it is the very same.
+        """
+        destination = self._destinations.get(cluster)
+        remote = self._remotes.get(destination.url) if destination else None
+        head = remote.refs.get(HEADS + destination.branch) if remote and destination else None
+        if destination is None or remote is None or head is None:
+            return {}
         try:
             tree = remote.tree_at(head, destination.path(_FOLDER))
-            return remote.files(tree) if tree else FileTree()
+            return self._known.of(tree, lambda: _plugins(remote.files(tree))) if tree else {}
         except GitError:
             # whoever plans for the destination is told
-            return FileTree()
+            return {}
 
     def _records(self) -> Iterator[tuple[Unit, PackageRecord]]:
         for cluster, state in sorted(self._states.items()):
@@ -75,6 +77,12 @@ class Plugins:
                 key = record.owner.key
                 if (key.group, key.kind) == (GROUP, PLUGIN):
                     yield (cluster, package), record
+
+
+def _plugins(files: FileTree) -> Published:
+    plugins = ((path, file) for path, file in files.items() if path.endswith(f"/{PLUGIN_FILE}"))
+    found = ((dirname(path), _plugin(file.data)) for path, file in plugins)
+    return {f"{_FOLDER}/{package}": data for package, data in found if data is not None and "/" not in package}
 
 
 def _plugin(content: bytes) -> Mapping[str, Any] | None:

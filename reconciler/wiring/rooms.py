@@ -10,7 +10,7 @@ from pathlib import Path
 from reconciler import __version__
 from reconciler.daemon.codes import URL_REFUSED
 from reconciler.daemon.placed import Placed
-from reconciler.daemon.plugins import Plugins
+from reconciler.daemon.plugins import Plugins, Published
 from reconciler.daemon.remotes import Remotes
 from reconciler.daemon.upstreams import RemoteUpstreams
 from reconciler.expressions import Limits
@@ -35,8 +35,10 @@ from reconciler.rules.overrides.pod_spec import read_pod_spec_paths
 from reconciler.rules.overrides.read_policy import Policies, read_policies
 from reconciler.rules.placement.room import Surroundings as Around
 from reconciler.rules.placement.room import placements_of
+from reconciler.rules.presets.room import Memory as PresetMemory
 from reconciler.rules.presets.room import Surroundings as PresetSurroundings
 from reconciler.rules.presets.room import presets_of
+from reconciler.rules.remembered import Remembered
 from reconciler.rules.repository import Repositories, Repository, read_repositories
 from reconciler.rules.variant import Place, RoomResult, joined
 from reconciler.rules.variants.naming import TargetKey
@@ -70,7 +72,7 @@ class _Layout:
 
 
 class Catalogs:
-    """What planning asks of a catalog besides its objects; remembered for the last one."""
+    """What planning asks of a catalog besides its objects; remembered for the last one, as what rooms made of it is."""
 
     def __init__(self, settings: Settings, source: Source, functions: AllFunctions, *, offline: bool = False) -> None:
         self._settings = settings
@@ -78,6 +80,8 @@ class Catalogs:
         self._options = git_options(settings)
         self._offline = offline
         self._last: tuple[Catalog, _Layout] | None = None
+        self._presets_made = PresetMemory()
+        self._published: Remembered[Published] = Remembered()
         self._engine = Engine(
             settings.merge.profile,
             settings.merge.conflict_policy,
@@ -117,9 +121,9 @@ class Catalogs:
         )  # fmt: skip
         before = Placed(states, remotes)
         placed = placements_of(catalog, layout.inventory, Around(before, percent, engine, before.held()))
-        plugins = presets_of(
-            catalog, layout.inventory, self._presets(Plugins(layout.destinations, states, remotes), engine)
-        )
+        self._published.turn()
+        there = Plugins(layout.destinations, states, remotes, self._published)
+        plugins = presets_of(catalog, layout.inventory, self._presets(there, engine), self._presets_made)
         told = RoomResult(findings=tuple(layout.findings))
         return _housed(joined([variants_of(catalog, around), placed, plugins, told]), layout, catalog)
 
