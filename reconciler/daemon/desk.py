@@ -118,6 +118,18 @@ class Desk:
         reconciled: frozenset[ObjectKey] = frozenset().union(*settled)
         return [self._finish(one, reconciled) for one in decided]
 
+    def look(self, destination: Destination, others: Iterable[Destination]) -> Surveyed | DestinationPlan:
+        """Return one destination ready to be decided; only where rules come in waves, the others are looked at."""
+        found = self._survey(destination)
+        if self._render.last_mile.rollouts:
+            for one in others:
+                if one.deployment and one != destination:
+                    self._survey(one)
+            self._look_at_rollouts()
+        if isinstance(found, DestinationPlan):
+            return found
+        return replace(found, shop=replace(found.shop, answers=self._render.answers))
+
     def _finish(self, decided: Decided | DestinationPlan, reconciled: frozenset[ObjectKey]) -> DestinationPlan:
         if isinstance(decided, DestinationPlan):
             return decided
