@@ -3,7 +3,7 @@
 `case.yaml` holds `title` and `covers` (the claim, and where a spec makes it), `repos` and `config`. `repos` are bare
 repositories beside the config folder by name; each is a list of commits with `files` by path, and `branch` and `tags`
 where they are not main and none. `config` are the files of the config folder, `settings` what is set beside the places,
-by group.
+by group. With `before`, files of the config as well, it was that first, and all that came of it was published.
 """
 
 from __future__ import annotations
@@ -62,13 +62,24 @@ class CaseWorld:
         self._set: Mapping[str, Any] = case.data.get("settings", {})
         for name, commits in case.data["repos"].items():
             _build(make_bare(folder / f"{name}.git"), commits)
-        for path, content in case.data["config"].items():
-            target = folder / "config" / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content.encode())
         text = "".join(case.data["config"].values())
         # clusters without a Repository live in the fleet, which nobody names
         self._named = sorted({"fleet", *re.findall(r"repo: \./([a-z0-9-]+)\.git", text)})
+        if "before" in case.data:
+            self._write(case.data["before"])
+            self._publish()
+        self._write(case.data["config"])
+
+    def _write(self, config: Mapping[str, str]) -> None:
+        rewrite_folder(self.folder / "config", {path: content.encode() for path, content in config.items()})
+
+    def _publish(self) -> None:
+        """Publish what a pass drafts, and let another one see it."""
+        for name, refs in self.sync()[1].items():
+            drafts = {ref: commit for ref, commit in refs.items() if ref.startswith("refs/heads/drafts/")}
+            for ref, commit in drafts.items():
+                git(self.folder / f"{name}.git", "update-ref", ref.replace("/drafts/", "/clusters/"), commit)
+        self.sync()
 
     def render(self) -> dict[str, bytes]:
         """Return what `render` writes; destinations that are not there yet count as empty."""

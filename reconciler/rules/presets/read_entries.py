@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from reconciler.krm.findings import Code, Finding, softened
 from reconciler.krm.yaml import Path
 from reconciler.krm.yaml.same import same
-from reconciler.rules.fields import Faults, Fields, shown
+from reconciler.rules.fields import Faults, Fields, dotted, shown
 from reconciler.rules.presets.codes import (
     ALIAS_CONFLICT,
     DUPLICATE_OPTION,
@@ -161,17 +161,13 @@ def _unique(entries: Sequence[Entry], faults: Faults, told: Told, twice: Code) -
         first = found.setdefault(entry.name, entry)
         if first is entry:
             continue
-        message = f"gives {shown(entry.name)} again, which must stand in one list only once"
-        finding = twice.finding(_at(entry, message), faults.where_at(entry.path))
+        message = f"{dotted(entry.path)} gives {shown(entry.name)} again, which must stand in one list only once"
+        finding = twice.finding(message, faults.where_at(entry.path))
         if says_the_same(first.source, entry.source):
             told.findings.append(softened(finding))
         else:
             faults.findings.append(finding)
     return list(found.values())
-
-
-def _at(entry: Entry, message: str) -> str:
-    return f"{entry.path[-2]}[{entry.path[-1]}] {message}"
 
 
 def says_the_same(left: Source, right: Source) -> bool:

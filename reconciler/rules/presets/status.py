@@ -89,7 +89,8 @@ def settled(
     if not isinstance(rows, list):
         return status
     told = [
-        {**row, "state": states.get(plugin_key(status.key.namespace, row["pluginName"]), row["state"])}
+        # of one that is skipped, another of its name may have a state, on another cluster even
+        {**row, "state": row["state"] or states.get(plugin_key(status.key.namespace, row["pluginName"]), "")}
         for row in _with_leaving(rows, leaving or {})
     ]
     wanted = [row for row in told if row["state"] not in ("Skipped", "PendingDeletion", "Orphaned")]

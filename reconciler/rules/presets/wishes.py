@@ -136,7 +136,7 @@ def settle_claims(
         rivals = sorted(presets.get(key, ()), key=lambda one: _rank(one, ground))
         if key in standing:
             yield _rested(standing[key])
-            yield from (_not_managed(one, f"{key}, which is in the config itself") for one in rivals)
+            yield from (_not_managed(one, f"{key}, which is in the config itself,") for one in rivals)
             continue
         yield _taken(rivals[0])
         yield from (_collides(one, rivals[0]) for one in rivals[1:])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from reconciler.krm.findings import Severity
+from reconciler.rules.presets.status import settled
 from tests.unit.rules.presets.presets_world import (
     CORE,
     EAST,
@@ -28,6 +29,7 @@ from tests.unit.rules.presets.presets_world import (
     preset,
     room,
     secret,
+    status,
     steps,
     told,
     values,
@@ -313,6 +315,20 @@ def test_a_plugin_of_somebody_else_is_skipped_until_it_has_the_label() -> None:
     assert conditions(skipped)["PluginSkipped"] == ("True", "ExistingPlugins")
     assert conditions(skipped)["PluginFailed"][0] == "False"
     assert variant_of(adopted, "east/logs-east").adoption == "adoptExisting"
+
+
+def test_what_is_skipped_stays_so_whatever_becomes_of_another_of_its_name() -> None:
+    """3.7: preset `a` on `b-c` and preset `a-b` on `c`, on two clusters"""
+    one, other = cluster("b-c", {"tier": "edge"}), cluster("c", {"tier": "core"})
+    result = room([one, other, SIZE, preset(name="a"), preset(name="a-b", selector={"matchLabels": {"tier": "core"}})])
+    published: Any = dict.fromkeys((one.owner.key for one in result.variants), "UpToDate")
+
+    told_of = {name: settled(status(result, name=name), published) for name in ("a", "a-b")}
+
+    rows = {name: one.fields["pluginStatuses"] for name, one in told_of.items()}
+    assert [(row["clusterName"], row["state"]) for row in rows["a"]] == [("b-c", "UpToDate")]
+    assert [(row["clusterName"], row["state"]) for row in rows["a-b"]] == [("c", "Skipped")]
+    assert told_of["a-b"].fields["totalPlugins"] == 0
 
 
 def test_a_published_release_stays_in_its_namespace() -> None:
