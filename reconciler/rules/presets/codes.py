@@ -233,7 +233,7 @@ CODES = (
         "SecretPathShadowed",
         Severity.WARNING,
         Scope.PACKAGE,
-        "An option lies at, above or below one that comes from a secret, and wins over the secret's value.",
+        "An option lies at, above or below one from a secret, or in one list with it, and wins over its value.",
     ),
     SECRET_REF_INCOMPLETE := Code(
         "SecretRefIncomplete",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isfinite
 from typing import Any, Final
 
 from reconciler.krm.findings import Finding
@@ -11,7 +12,7 @@ from reconciler.krm.yaml import Path
 from reconciler.rules.fields import shown
 from reconciler.rules.presets.codes import HELM_RELEASE_INVALID
 from reconciler.rules.presets.helm_values import nested
-from reconciler.rules.presets.model import CLUSTER_DEFINITION, Definition, Preset, SecretRef
+from reconciler.rules.presets.model import CLUSTER_DEFINITION, Definition, Given, Preset, SecretRef
 from reconciler.rules.presets.outcome import Wish
 from reconciler.rules.presets.plugin import Release
 from reconciler.rules.presets.resolved import ResolvedOption
@@ -66,12 +67,18 @@ def chart_ref(wish: Wish, definition: Definition) -> dict[str, str]:
     return {"kind": "HelmChart", "name": f"{ref.name}-{version}", "namespace": namespace}
 
 
-def release_findings(wish: Wish, spec: Mapping[str, Any], secrets: Secrets) -> Iterator[Finding]:
-    """Yield an error for everything that Flux refuses: the lengths and the spelling of its CRD, and values in secrets.
+def release_findings(
+    wish: Wish, spec: Mapping[str, Any], options: Iterable[ResolvedOption], secrets: Secrets
+) -> Iterator[Finding]:
+    """Yield an error for everything that Flux refuses: what its CRD does not take, and secrets within secrets.
 
     What Flux does not look at is not looked at here.
     """
     yield from _length_findings(wish, spec)
+    for option in options:
+        if isinstance(option.source, Given) and not _is_json(option.source.value):
+            message = f"{option.winner} gives {shown(option.name)}, which must have numbers of JSON, not .inf or .nan"
+            yield HELM_RELEASE_INVALID.finding(f"{message}, in the {KIND}", option.winner.where)
     for one, ref in secrets:
         for field, value, fault in _reference_faults(one.name, ref):
             message = f"{one.winner} gives {shown(one.name)} by a secret, and the {KIND} has {shown(value)} as {field}"
@@ -115,6 +122,18 @@ def _secrets_in_secrets(secrets: Iterable[ResolvedOption]) -> Iterator[Finding]:
         beside = f", and {other.winner} gives {shown(other.name)}" if other else ""
         message = f"{one.winner} gives {shown(one.name)}{beside}, by secrets: {shown(one.name)} {fault.message}"
         yield HELM_RELEASE_INVALID.finding(message, one.winner.where)
+
+
+def _is_json(value: Any) -> bool:
+    match value:
+        case float():
+            return isfinite(value)
+        case list():
+            return all(map(_is_json, value))
+        case dict():
+            return all(map(_is_json, value.values()))
+        case _:
+            return True
 
 
 def _drift_detection(ignored: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -99,7 +99,7 @@ def _shadowed(options: Mapping[str, ResolvedOption], relations: _Relations) -> I
         met.setdefault(name, {})[other] = None
     for name, others in met.items():
         one, (first, *more) = options[name], (options[other] for other in others)
-        beside = f" and {len(more)} more" if more else ""
+        beside = "".join(f", {other.name}" for other in more)
         why = (
             "secrets have no place at one another, nor within"
             if all(isinstance(other.source, SecretRef) for other in (first, *more))

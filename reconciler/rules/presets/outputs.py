@@ -64,5 +64,5 @@ def _with_release(
         {**outputs.files, RELEASE_FILE: emit(data).encode()},
         (Own(RELEASE_FILE, KIND, data["spec"]),),
         {definition.one: digest(data["spec"]["chartRef"])},
-        (*outputs.findings, *release_findings(wish, data["spec"], secrets)),
+        (*outputs.findings, *release_findings(wish, data["spec"], options, secrets)),
     )
