@@ -1,4 +1,4 @@
-"""The codes that rooms share: Repositories, clusters, and what is no longer wanted (design 10.24)."""
+"""The codes that rooms share: Repositories, clusters, containers, and what is no longer wanted (design 10.24)."""
 
 from __future__ import annotations
 
@@ -16,6 +16,12 @@ CODES = (
         Severity.ERROR,
         Scope.DESTINATION,
         "Two Repositories or clusters share a name, or directories of Repositories on one branch overlap.",
+    ),
+    DUPLICATE_ENV_NAME := Code(
+        "DuplicateEnvName",
+        Severity.WARNING,
+        Scope.PACKAGE,
+        "A container names a variable twice; the last one counts.",
     ),
     NAME_NOT_USABLE := Code(
         "NameNotUsable",

@@ -249,6 +249,9 @@ CODES = (
     PATCH_TARGET_NOT_FOUND := Code(
         "PatchTargetNotFound", Severity.WARNING, Scope.PACKAGE, "A patch chooses no object."
     ),
+    PATCH_TOO_LARGE := Code(
+        "PatchTooLarge", Severity.ERROR, Scope.PACKAGE, "What patches write is more, or deeper, than is allowed."
+    ),
     PATH_AMBIGUOUS_ADD := Code(
         "PathAmbiguousAdd",
         Severity.ERROR,

@@ -11,12 +11,6 @@ CODES = (
         Scope.PACKAGE,
         "Two KafkaNodePools of a namespace would have objects of one name: theirs begins with the Kafka's name.",
     ),
-    DUPLICATE_ENV_NAME := Code(
-        "DuplicateEnvName",
-        Severity.WARNING,
-        Scope.PACKAGE,
-        "A container template names a variable twice; the last one counts.",
-    ),
     DUPLICATE_MOUNT_PATH := Code(
         "DuplicateMountPath", Severity.ERROR, Scope.PACKAGE, "A container template mounts two volumes at one path."
     ),

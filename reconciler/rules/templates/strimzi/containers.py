@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reconciler.krm.secrets import MASK
+from reconciler.rules.codes import DUPLICATE_ENV_NAME
 from reconciler.rules.fields import shown
 from reconciler.rules.templates.codes import (
-    DUPLICATE_ENV_NAME,
     ENV_NAME_RESERVED,
     ENV_WITHOUT_VALUE,
     INVALID_ENV_SOURCE,
