@@ -17,6 +17,7 @@ from reconciler.rules.presets.codes import (
     PLUGIN_DEFINITION_NOT_FOUND,
     SELECTOR_EMPTY,
 )
+from reconciler.rules.presets.given_secrets import withhold_secrets
 from reconciler.rules.presets.guard import Guarded, guard_preset, guard_suspended, is_prevented
 from reconciler.rules.presets.layers import layer_of
 from reconciler.rules.presets.make import Maker
@@ -156,7 +157,7 @@ class _Run:
         outcomes: list[Outcome] = list(self._failed)
         for one in settle_claims(self._wishes, self._plugins, self.ground):
             outcomes.append(self._made(one, maker) if isinstance(one, Wish) else one)
-        self.outcomes = check_together(outcomes)
+        self.outcomes = check_together(withhold_secrets(outcomes, self.world, self.reach))
         self.findings += (one.finding for one in self.outcomes if isinstance(one, Skipped))
 
     def _made(self, wish: Wish, maker: Maker) -> Outcome:

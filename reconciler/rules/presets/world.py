@@ -182,14 +182,18 @@ class Reach:
 
     def overrides(self, namespace: str, ref: DefinitionRef, cluster: Cluster | None) -> list[Override]:
         """Return the overrides, sound or not, for a Plugin of a definition on a cluster, and count it for each."""
-        found = [
+        found = self.meant(namespace, ref, cluster)
+        for one in found:
+            self.plugins[one.read.one.key] = self.plugins.get(one.read.one.key, 0) + 1
+        return found
+
+    def meant(self, namespace: str, ref: DefinitionRef, cluster: Cluster | None) -> list[Override]:
+        """Return these overrides, and count nothing."""
+        return [
             one
             for one in self._for_cluster(namespace, cluster)
             if not one.read.definitions or any(name.means(ref) for name in one.read.definitions)
         ]
-        for one in found:
-            self.plugins[one.read.one.key] = self.plugins.get(one.read.one.key, 0) + 1
-        return found
 
     def _for_cluster(self, namespace: str, cluster: Cluster | None) -> list[Override]:
         name = cluster.name if cluster else ""
