@@ -116,27 +116,33 @@ def explain(explained: Explained, resource: str = "", place: str = "") -> Explan
 
     The place is a JSON pointer, or the name of an option of a Plugin. Raises NothingToExplainError.
     """
-    book, layers = _Book(explained), LAYERS if _is_plugin(explained) else ()
+    book, layers = _Book(explained), _ordering(explained)
     if not resource or not (book.values or book.resources):
         return Explanation(explained, book.values, (), layers)
     names = book.names(resource)
     if not place:
         values = tuple(one for one in book.values if one.resource in names)
         return Explanation(explained, values, tuple(book.rest(names, ())), layers)
-    try:
-        path = parse_pointer(place) if place.startswith("/") or not layers else None
-    except PointerError as error:
-        raise NothingToExplainError(f"{explained.place}: {error}") from error
-    values = tuple(book.values_at(names, place))
-    rest = tuple(book.rest(names, path)) if path is not None else ()
+    pointer = book.pointer_of(names, place)
+    if layers and not pointer.startswith("/"):
+        raise NothingToExplainError(book.nothing_at(names, resource, place))
+    path = _parsed(pointer, explained)
+    values, rest = tuple(book.values_at(names, pointer)), tuple(book.rest(names, path))
     if not values and not rest:
         raise NothingToExplainError(book.nothing_at(names, resource, place))
     return Explanation(explained, values, rest, layers)
 
 
-def _is_plugin(explained: Explained) -> bool:
+def _parsed(pointer: str, explained: Explained) -> Pointer:
+    try:
+        return parse_pointer(pointer)
+    except PointerError as error:
+        raise NothingToExplainError(f"{explained.place}: {error}") from error
+
+
+def _ordering(explained: Explained) -> tuple[Layer, ...]:
     owner = explained.owner
-    return owner is not None and (owner.key.group, owner.key.kind) == (GROUP, PLUGIN)
+    return LAYERS if owner and (owner.key.group, owner.key.kind) == (GROUP, PLUGIN) else ()
 
 
 def alike_first(wanted: str, names: Iterable[str]) -> str:
@@ -176,12 +182,15 @@ class _Book:
             raise NothingToExplainError(f"{self._explained.place} has no resource {asked}; it has {listed}")
         return found
 
-    def values_at(self, names: Collection[str], place: str) -> Iterator[Value]:
-        """Yield the values at a place, below it, or around it: a rule may have set more than was asked for."""
-        is_there = self._rendered is None or self._has(names, place)
+    def pointer_of(self, names: Collection[str], place: str) -> str:
+        """Return the pointer of a place, which may be the name of an option."""
+        return next((one.pointer for one in self.values if one.resource in names and one.option == place), place)
+
+    def values_at(self, names: Collection[str], pointer: str) -> Iterator[Value]:
+        """Yield the values at a pointer, below it, or around it: a rule may have set more than was asked for."""
+        is_there = self._rendered is None or self._has(names, pointer)
         for one in (one for one in self.values if one.resource in names):
-            is_here = place in (one.option, one.pointer) or _is_below(one.pointer, place)
-            if is_here or (is_there and _is_below(place, one.pointer)):
+            if _is_at(one.pointer, pointer) or (is_there and _is_at(pointer, one.pointer)):
                 yield one
 
     def rest(self, names: Collection[str], path: Pointer) -> Iterator[Rest]:
@@ -203,9 +212,9 @@ class _Book:
         known = pointers if place.startswith("/") or not options else options
         return f"{self._explained.place}: {resource} has nothing at {place}; it has {alike_first(place, known)}"
 
-    def _has(self, names: Collection[str], place: str) -> bool:
+    def _has(self, names: Collection[str], pointer: str) -> bool:
         found = (one for one in self.resources if str(one.key) in names)
-        return any(value_of(one.data, _path(place)) is not ABSENT for one in found)
+        return any(value_of(one.data, _path(pointer)) is not ABSENT for one in found)
 
 
 def _value(entry: Mapping[str, Any], lines: FieldLines) -> Value:
@@ -227,13 +236,14 @@ def _without_namespace(resource: str) -> str:
     return f"{kind}/{name}"
 
 
-def _path(place: str) -> Pointer:
+def _path(pointer: str) -> Pointer:
     """Return the path of a pointer; of one into the text of a string, that of the string."""
-    return parse_pointer(place.partition("!/")[0])
+    return parse_pointer(pointer.partition("!/")[0])
 
 
-def _is_below(one: str, other: str) -> bool:
-    return one.startswith((f"{other}/", f"{other}!/"))
+def _is_at(one: str, other: str) -> bool:
+    """Tell whether a pointer is another or leads below it."""
+    return one == other or one.startswith((f"{other}/", f"{other}!/"))
 
 
 def _is_in(value: Value, resource: PackageResource) -> bool:

@@ -11,7 +11,7 @@ from reconciler.reporting.findings import finding_lines, findings_data
 from reconciler.reporting.inputs import inputs_data
 from reconciler.reporting.status_file import injected_data, told
 from reconciler.reporting.values import one_line, show, show_both
-from reconciler.rules.presets.layers import Layer
+from reconciler.rules.presets.layers import INJECTED, Layer
 from reconciler.rules.variant import Upstream
 
 _SHORT = 12
@@ -19,7 +19,7 @@ _RULE = "policy"
 _FROM = {
     "edit": "a person's edit on the cluster branch",
     "draft": "a person's edit on the draft",
-    "render": "set while the package was rendered: by its context, an injection or a function",
+    "render": "set while the package was rendered, as it was cloned, by its context, an injection or a function",
     "unknown": "not told yet, for nothing in the source is this resource: rendering has made or renamed it",
 }
 
@@ -118,6 +118,8 @@ def _change(step: Step) -> str:
 
 
 def _place(step: Step) -> str:
+    if step.layer == INJECTED and not step.field:
+        return f"the reconciler, for {step.by}"
     file = f"{step.file}:{step.line}" if step.file and step.line else step.file
     return " ".join(part for part in (step.by, file, step.field) if part)
 
@@ -129,27 +131,36 @@ def _rests(explanation: Explanation) -> Iterator[Iterable[str]]:
         by_resource.setdefault((rest.resource, rest.file), []).append(rest)
     for (resource, file), found in by_resource.items():
         ruled = any((value.resource, value.file) == (resource, file) for value in explanation.values)
-        lines = (f"  {_rest(each, one, is_part=ruled or len(found) > 1)}" for each in found)
+        lines = _origins(found, one, is_part=ruled or len(found) > 1)
         yield [f"{resource} in {file}, as far as no rule set it:", *lines]
     if not explanation.values and not explanation.rest and one.rendered:
         yield ["no rule set anything here; name a RESOURCE to see where its values are from"]
 
 
-def _rest(rest: Rest, one: Explained, *, is_part: bool) -> str:
-    value = "" if rest.value is ABSENT else f" {show(rest.value)}"
-    what = f"{rest.pointer or 'all of it'}{value}"
-    if is_part and rest.kind == "source" and not value:
-        what = f"all else at {rest.pointer}" if rest.pointer else "all else"
-    return f"{what}: {_FROM.get(rest.kind) or _source(one)}"
+def _origins(found: Iterable[Rest], one: Explained, *, is_part: bool) -> Iterator[str]:
+    by_kind: dict[str, list[Rest]] = {}
+    for rest in found:
+        by_kind.setdefault(rest.kind, []).append(rest)
+    for kind, rests in by_kind.items():
+        yield f"  {_FROM.get(kind) or _source(one)}:"
+        yield from (f"    {_rest(each, is_part=is_part)}" for each in rests)
+
+
+def _rest(rest: Rest, *, is_part: bool) -> str:
+    if rest.value is not ABSENT:
+        return f"{rest.pointer}: {show(rest.value)}"
+    if is_part and rest.kind == "source":
+        return f"all else at {rest.pointer}" if rest.pointer else "all else"
+    return rest.pointer or "all of it"
 
 
 def _layers(layers: Iterable[Layer], said: frozenset[str]) -> Iterator[str]:
-    rows = [(layer.id, layer.source) for layer in layers]
-    if rows:
-        yield "layers, the last one wins; those with * had a say:"
-    width = max((len(name) for name, _ in rows), default=0)
-    for name, source in rows:
-        yield f"  {'*' if name in said else ' '} {name.ljust(width)}  {source}"
+    if not said:
+        return
+    yield "layers, the last one wins; those with * had a say:"
+    width = max(len(layer.id) for layer in layers)
+    for layer in layers:
+        yield f"  {'*' if layer.id in said else ' '} {layer.id.ljust(width)}  {layer.source}"
 
 
 def _value_data(one: Value) -> dict[str, Any]:
