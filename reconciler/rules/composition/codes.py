@@ -314,6 +314,12 @@ CODES = (
         Scope.OBJECT,
         "A field is declared among the parameters and among the envOverrides.",
     ),
+    SCHEMA_TOO_LARGE := Code(
+        "SchemaTooLarge",
+        Severity.ERROR,
+        Scope.OBJECT,
+        "A schema has more fields, more levels or longer expressions than are read.",
+    ),
     SCHEMA_VALIDATION := Code(
         "SchemaValidation",
         Severity.ERROR,
@@ -344,6 +350,12 @@ CODES = (
         Severity.ERROR,
         Scope.OBJECT,
         "A marker of a schema does not go with the type of its field.",
+    ),
+    SHORTHAND_NAME_HYPHEN := Code(
+        "ShorthandNameHyphen",
+        Severity.INFO,
+        Scope.OBJECT,
+        "A field of a schema has a name with -, which expressions can only reach in brackets.",
     ),
     SHORTHAND_SYNTAX := Code(
         "ShorthandSyntax",
