@@ -1,0 +1,151 @@
+"""Which component runs in which environment, and on which clusters that is (openchoreo 1.5, 12.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from reconciler.krm.findings import Finding
+from reconciler.krm.identity import ObjectKey
+from reconciler.rules.clusters.inventory import Inventory
+from reconciler.rules.composition.codes import (
+    COMPONENT_TYPE_NOT_FOUND,
+    ENV_BINDING_DUPLICATE,
+    ENV_BINDING_OWNER_GUESSED,
+    ENV_BINDING_OWNER_UNRESOLVED,
+    ENVIRONMENT_NOT_FOUND,
+)
+from reconciler.rules.composition.components import Components, Name
+from reconciler.rules.composition.environments import Environments, clusters_of
+from reconciler.rules.composition.model import BINDING, GROUP, Component, EnvBinding, Environment
+from reconciler.rules.composition.read_component import read_binding
+from reconciler.snapshot.catalog import Catalog, ConfigObject
+
+_OWNER = ("spec", "owner", "componentName")
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """A component that is to run in an environment: what is wanted on each of these clusters."""
+
+    binding: EnvBinding
+    component: Component
+    environment: Environment
+    clusters: tuple[str, ...]
+
+    @property
+    def package(self) -> str:
+        """The path of its package (design 3)."""
+        key = self.component.key
+        return f"components/{self.binding.environment}/{key.namespace}/{key.name}"
+
+
+@dataclass(frozen=True, eq=False)
+class Unbound:
+    """A binding that leads to nothing; `is_gone`: its component is not there, so that nobody wants its packages."""
+
+    one: ConfigObject
+    findings: tuple[Finding, ...]
+    is_gone: bool = False
+
+
+@dataclass
+class Bindings:
+    """The bindings of a config: those that lead somewhere, and the others."""
+
+    bound: list[Bound] = field(default_factory=list)
+    unbound: list[Unbound] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def read_bindings(
+    catalog: Catalog, components: Components, environments: Environments, inventory: Inventory
+) -> Bindings:
+    """Return what is bound to what; each that leads nowhere is told with its reason."""
+    found = Bindings()
+    named: dict[tuple[Name, str], list[EnvBinding]] = {}
+    for one in catalog.of_kind(GROUP, BINDING):
+        binding, told = read_binding(one)
+        if binding is None:
+            found.unbound.append(Unbound(one, told))
+            continue
+        name, guess = _component(binding, components)
+        found.findings += (*told, *guess)
+        if name is None:
+            found.unbound.append(
+                Unbound(one, (_unresolved(binding, components),), is_gone=_is_gone(binding, components))
+            )
+        else:
+            named.setdefault((name, binding.environment), []).append(binding)
+    for (name, _), bindings in sorted(named.items()):
+        if len(bindings) > 1:
+            found.unbound += _duplicates(bindings)
+            continue
+        bound = _bound(bindings[0], name, components, environments, inventory)
+        if isinstance(bound, Bound):
+            found.bound.append(bound)
+        else:
+            found.unbound.append(bound)
+    return found
+
+
+def _component(binding: EnvBinding, components: Components) -> tuple[Name | None, Sequence[Finding]]:
+    """Return the name of the component of a binding, guessed from its own where it says nothing (openchoreo 1.5)."""
+    if binding.component:
+        name = (binding.namespace, binding.component)
+        return (name if name in components.found or name in components.unusable else None), ()
+    near = [name for name in components.names_in(binding.namespace) if binding.key.name.startswith(f"{name}-")]
+    if len(near) != 1:
+        return None, ()
+    message = f'spec.owner.componentName is missing; by the name of {binding.key} it is taken for "{near[0]}"'
+    return (binding.namespace, near[0]), (ENV_BINDING_OWNER_GUESSED.finding(message, binding.one.where_at(_OWNER)),)
+
+
+def _unresolved(binding: EnvBinding, components: Components) -> Finding:
+    where = binding.one.where_at(_OWNER)
+    if not binding.component:
+        message = (
+            "spec.owner.componentName must name a component: without it, of the components in namespace"
+            f" {binding.namespace} not one alone begins the name {binding.key.name}"
+        )
+        return ENV_BINDING_OWNER_UNRESOLVED.finding(message, where)
+    if other := components.typeless.get((binding.namespace, binding.component)):
+        message = f"{other.key} is of a kind that no component type makes, and cannot be bound by {binding.key}"
+        return COMPONENT_TYPE_NOT_FOUND.finding(message, where)
+    there = ", ".join(sorted(components.names_in(binding.namespace))) or "none at all"
+    message = (
+        f'spec.owner.componentName must name a component of namespace {binding.namespace}, not "{binding.component}";'
+        f" there are {there}"
+    )
+    return ENV_BINDING_OWNER_UNRESOLVED.finding(message, where)
+
+
+def _is_gone(binding: EnvBinding, components: Components) -> bool:
+    return bool(binding.component) and (binding.namespace, binding.component) not in components.typeless
+
+
+def _duplicates(bindings: Iterable[EnvBinding]) -> list[Unbound]:
+    listed = list(bindings)
+    names = " and ".join(str(one.key) for one in listed)
+    message = f"a component is bound to an environment once, and {names} bind one to {listed[0].environment}"
+    return [Unbound(one.one, (ENV_BINDING_DUPLICATE.finding(message, one.one.where),)) for one in listed]
+
+
+def _bound(
+    binding: EnvBinding, name: Name, components: Components, environments: Environments, inventory: Inventory
+) -> Bound | Unbound:
+    if name in components.unusable:
+        message = f"{binding.key} waits for its component: {components.unusable[name]}"
+        return Unbound(binding.one, (ENV_BINDING_OWNER_UNRESOLVED.finding(message, binding.one.where_at(_OWNER)),))
+    environment, why = environments.find(binding.environment, binding.key.namespace)
+    clusters = clusters_of(environment, inventory) if environment else ()
+    if environment is None or not clusters:
+        message = f"spec.environment must be one with clusters: {why or f'Environment {binding.environment} has none'}"
+        where = binding.one.where_at(("spec", "environment"))
+        return Unbound(binding.one, (ENVIRONMENT_NOT_FOUND.finding(message, where),))
+    return Bound(binding, components.found[name], environment, clusters)
+
+
+def is_binding(key: ObjectKey) -> bool:
+    """Return whether an object is a binding, which owns packages."""
+    return (key.group, key.kind) == (GROUP, BINDING)

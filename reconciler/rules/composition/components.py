@@ -1,0 +1,63 @@
+"""Which components there are: objects of the kinds that types make, and of kind Component (openchoreo 1.4, 12.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from reconciler.krm.findings import Finding
+from reconciler.rules.composition.codes import COMPONENT_NAME_CONFLICT
+from reconciler.rules.composition.model import COMPONENT, GROUP, KINDS, Component
+from reconciler.rules.composition.read_component import read_component
+from reconciler.snapshot.catalog import Catalog, ConfigObject
+
+Name = tuple[str, str]
+"""Namespace and name, by which a component is known whatever its kind (design 10.22)."""
+
+
+@dataclass(frozen=True)
+class Components:
+    """The components of a config by name.
+
+    `unusable` are the names of which something is there that cannot be read, or more than one thing; `typeless` the
+    objects of this group of kinds that nothing makes.
+    """
+
+    found: Mapping[Name, Component] = field(default_factory=dict)
+    unusable: Mapping[Name, str] = field(default_factory=dict)
+    typeless: Mapping[Name, ConfigObject] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+    def names_in(self, namespace: str) -> Iterator[str]:
+        """Yield the names of all components of a namespace, readable or not."""
+        yield from (name for where, name in {*self.found, *self.unusable} if where == namespace)
+
+
+def read_components(catalog: Catalog, kinds: Collection[str]) -> Components:
+    """Return the components of a config; `kinds` are all that component types make, or would make."""
+    named: dict[Name, list[ConfigObject]] = {}
+    for kind in sorted({*kinds, COMPONENT}):
+        for one in catalog.of_kind(GROUP, kind):
+            named.setdefault((one.key.namespace, one.key.name), []).append(one)
+    twice = [key for key in catalog.duplicates if key.group == GROUP and key.kind in {*kinds, COMPONENT}]
+    unusable = {(key.namespace, key.name): f"{key} is there more than once" for key in sorted(twice)}
+    found: dict[Name, Component] = {}
+    findings: list[Finding] = []
+    for name, objects in sorted(named.items()):
+        if len(objects) > 1:
+            unusable[name] = f"the name is that of {' and of '.join(str(one.key) for one in objects)}"
+            findings += (COMPONENT_NAME_CONFLICT.finding(f"{one.key}: {unusable[name]}", one.where) for one in objects)
+            continue
+        component, told = read_component(objects[0])
+        findings += told
+        if component is None:
+            unusable[name] = f"{objects[0].key} cannot be read"
+        elif name not in unusable:
+            found[name] = component
+    return Components(found, unusable, _typeless(catalog, kinds), tuple(findings))
+
+
+def _typeless(catalog: Catalog, kinds: Collection[str]) -> Mapping[Name, ConfigObject]:
+    others = (one for one in catalog.objects.values() if one.key.group == GROUP)
+    unknown = (one for one in others if one.key.kind not in KINDS and one.key.kind not in kinds)
+    return {(one.key.namespace, one.key.name): one for one in unknown}
