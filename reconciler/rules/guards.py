@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 ACK_DELETIONS = "reconciler.dev/ack-deletions"
@@ -40,3 +41,32 @@ def held_message(doomed: Sequence[Unit], existing: int, what: str, whom: str) ->
         f"{len(doomed)} of {existing} {what} would be deleted ({listed}{', ...' if len(doomed) > _LISTED else ''});"
         f' to confirm, annotate {whom} with {ACK_DELETIONS}: "{deletion_hash(doomed)}"'
     )
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Why units do not go now, "" where they may; `existing` is how many counted as being there."""
+
+    why: str = ""
+    existing: int = 0
+
+
+def decide(
+    doomed: Sequence[AnyUnit],
+    existing: int,
+    held: Mapping[AnyUnit, int],
+    acknowledged: Container[str],
+    max_percent: int,
+    named: tuple[str, str],
+) -> Decision:
+    """Return whether the doomed of so many existing units may go, by what people acknowledged and by their share.
+
+    `held` says of those that were held before how many there were then; `named` are the words for such units, and
+    whom to annotate.
+    """
+    if not doomed or deletion_hash(doomed) in acknowledged:
+        return Decision("", existing)
+    total = existing_before(doomed, existing, held)
+    if not is_too_much(len(doomed), total, max_percent):
+        return Decision("", total)
+    return Decision(held_message(doomed, total, *named), total)
