@@ -20,17 +20,20 @@ class Style:
 
 
 DEFAULT_STYLE = Style()
+WIDE_STYLE = Style(compact=False)
+"""Sequences to the right of their key, as in most Kubernetes examples."""
+
 _REMEMBERED_KEYS = 4_096
 _REMEMBERED_TEXTS = 8_192
 
 
-def emit(data: object) -> str:
-    """Return `data` as the text of one document; it ends in a newline.
+def emit(data: object, style: Style = DEFAULT_STYLE) -> str:
+    """Return `data` as the text of one document in a style; it ends in a newline.
 
     Raises YamlError (YamlValue) for what is not dict, list, str, int, float, bool or None, and for keys that are no
     strings.
     """
-    head, body = value_lines(data, DEFAULT_STYLE)
+    head, body = value_lines(data, style)
     return "\n".join([head, *indented(body, 2)] if head else body) + "\n"
 
 

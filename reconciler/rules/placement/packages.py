@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.clusters.inventory import Inventory
-from reconciler.rules.placement.files import file_names
+from reconciler.rules.file_names import file_names
 from reconciler.rules.placement.keep import Kept
 from reconciler.rules.placement.model import Resource, owner_of, package_of
 from reconciler.rules.placement.mutate import ask_for

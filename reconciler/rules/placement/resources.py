@@ -10,12 +10,13 @@ from reconciler.krm.identity import ObjectKey
 from reconciler.krm.names import segment_fault
 from reconciler.rules.clusters.inventory import Inventory
 from reconciler.rules.codes import UNKNOWN_CLUSTER
+from reconciler.rules.file_names import LONGEST_NAME, full_name
 from reconciler.rules.placement.codes import (
     PROPAGATION_POLICY_NOT_FOUND,
     PROPAGATION_POLICY_UNUSABLE,
     RESOURCE_PATH_NOT_USABLE,
 )
-from reconciler.rules.placement.files import LONGEST_NAME, file_of, full_name
+from reconciler.rules.placement.files import file_of
 from reconciler.rules.placement.marks import (
     CLUSTER_LABEL,
     CLUSTERS_ANNOTATION,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reconciler.krm.identity import ObjectKey
-from reconciler.rules.placement.files import file_names, file_of
+from reconciler.rules.file_names import file_names
+from reconciler.rules.placement.files import file_of
 from tests.unit.rules.placement.placement_world import catalog_of
 
 
