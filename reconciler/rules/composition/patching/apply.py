@@ -18,6 +18,7 @@ from reconciler.rules.composition.patching.operations import Operation
 MAX_DEPTH = DEFAULT_LIMITS.depth
 """Objects are no deeper than what can be read again."""
 MAX_SIZE = 4_000_000
+WriteOp = Literal["add", "replace", "remove"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Write:
     to the end of a list that was there.
     """
 
-    op: Literal["add", "replace", "remove"]
+    op: WriteOp
     location: Location
     before: Any
     after: Any

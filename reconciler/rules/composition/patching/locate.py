@@ -129,7 +129,7 @@ class _Walk:
             yield spot.below(number, ABSENT)
         else:
             raise self._stop(
-                PATH_INDEX_OUT_OF_RANGE, f"must lead to one of the {len(items)} items of {spot}, not to item {number}"
+                PATH_INDEX_OUT_OF_RANGE, f"must lead to one of the {len(items)} items of {spot}, not to {shown(number)}"
             )
 
     def _list(self, spot: _Spot, *, or_none: bool = False) -> list[Any]:

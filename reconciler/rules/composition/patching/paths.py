@@ -23,7 +23,7 @@ FORMS = "[0], [*], [-], ['a key'] or [?(@.field=='value')]"
 
 _KEY = re.compile(r"[^/\[\]]+")
 _BAD_ESCAPE = re.compile(r"~(?![01])")
-_INDEX = re.compile(r"(?:0|[1-9][0-9]{0,8})\Z", re.ASCII)
+_INDEX = re.compile(r"(?:0|[1-9][0-9]*)\Z", re.ASCII)
 _NUMERIC = re.compile(r"[+-]?[0-9]+\Z", re.ASCII)
 _BLANKS = re.compile(r" *")
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
@@ -144,9 +144,7 @@ class _Reader:
         if _INDEX.match(text):
             return Numeric(text, int(text))
         if _NUMERIC.match(text):
-            raise self._refused(
-                f"must have no sign, no leading zero and at most 9 digits in {shown(text)}; a key is quoted: ['…']"
-            )
+            raise self._refused(f"must have no sign and no leading zero in {shown(text)}; a key is quoted: ['…']")
         if _BAD_ESCAPE.search(text):
             raise self._refused(f"must spell ~ as ~0 and / as ~1 in {shown(text)}")
         return Key(_unescaped(text))
@@ -181,8 +179,8 @@ class _Reader:
         self._next = start
         if not _closes(self._text, start):
             raise self._refused(f"must close the filter at {self._rest(1)}")
-        allowed = "[?(@.field=='value')], with a quoted text, a number, true, false or null"
-        raise self._refused(f"must have {allowed}, as filter, at {self._rest(1)}", PATH_FILTER_UNSUPPORTED)
+        allowed = "@.field==literal, with a quoted text, a number, true, false or null"
+        raise self._refused(f"must have filters of the form {allowed}, at {self._rest(1)}", PATH_FILTER_UNSUPPORTED)
 
     def _comparison(self) -> Filter | None:
         """Return the filter that stands here, None where it is another than those that there are."""
