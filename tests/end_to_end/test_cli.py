@@ -97,6 +97,15 @@ def test_the_demo_tells_what_its_policies_changed_and_where(world: Path) -> None
     assert [f"{one['repository']}/{one['package']}" for one in drafts] == ["boston/gateway", "chicago/gateway"]
 
 
+def test_the_page_on_explaining_shows_what_the_demo_tells(world: Path) -> None:
+    page = (PROJECT / "docs" / "explain.md").read_text()
+    asked, shown = (page.partition(f"```{language}\n")[2].partition("```")[0] for language in ("sh", "text"))
+
+    done = run_process(world, *asked.split()[1:], "--cache", ".cache")
+
+    assert (done.returncode, done.stdout) == (0, shown), done.stderr
+
+
 def test_a_second_sync_is_silent(world: Path) -> None:
     before = read_refs(world / "fleet.git")
     done = sync(world, "-o", "json")
