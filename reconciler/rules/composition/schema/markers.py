@@ -119,7 +119,7 @@ def _rule(marker: Marker, schema: Schema) -> _Rule | None:
         hint = f"; did you mean {meant[0]}?" if meant else f"; known are {', '.join(sorted(known))}"
         raise RefusalError(codes.SHORTHAND_UNKNOWN_MARKER, f"{marker.where}, which is no marker{hint}")
     if rule.kinds and schema["type"] not in rule.kinds:
-        goes = " and ".join(rule.kinds)
+        goes = " or ".join(rule.kinds)
         message = f"{marker.where}, which goes with {goes} only, not with {schema['type']}"
         raise RefusalError(codes.SHORTHAND_MARKER_TYPE, message)
     return rule

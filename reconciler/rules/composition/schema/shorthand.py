@@ -188,7 +188,7 @@ class Shorthand:
             try:
                 value = json_value(written)
             except ValueError as error:
-                raise self._broken(codes.SHORTHAND_VALUE, inside.path, f"must be a mapping or JSON, and {error}")
+                raise self._broken(codes.SHORTHAND_VALUE, inside.path, f"must be a mapping or JSON: {error}") from None
         if not isinstance(value, Mapping) or is_deep(value):
             what = f"a mapping of at most {DEEPEST} levels, or JSON that says one"
             raise self._broken(codes.SHORTHAND_VALUE, inside.path, f"must be {what}, not {named(value)}")
