@@ -200,6 +200,11 @@ def test_the_environment_overrides_the_file(
             id="no-such-warning",
         ),
         pytest.param(
+            "rules: {plugin_outputs: [values, chart]}\n",
+            ["1: rules.plugin_outputs.1: must be 'values' or 'helmrelease', not 'chart'"],
+            id="no-such-output",
+        ),
+        pytest.param(
             "rules: {pod_spec_paths: {a/b/CloneSet: /spec}}\n",
             [
                 (
