@@ -55,7 +55,7 @@ def rewrite_expression(text: str, path: Path, scope: Scope, renaming: Renaming) 
             raise FaultError(Fault(NOT_BAKEABLE, path, message))
     for at, name in reversed(program.places):
         if name in renaming.texts:
-            text = f"{_without_dot(text[:at])}{renaming.texts[name]}{text[at + len(name) :]}"
+            text = f"{_before(text[:at], renaming.texts[name])}{renaming.texts[name]}{text[at + len(name) :]}"
     return text
 
 
@@ -77,10 +77,10 @@ def as_template(value: Any) -> Any:
             return value
 
 
-def _without_dot(before: str) -> str:
-    """Return the text before a variable without the dot of an absolute name, which a literal must not have."""
-    kept = before.rstrip()
-    return kept[:-1] if kept.endswith(".") else before
+def _before(text: str, renamed: str) -> str:
+    """Return the text before a variable: a name may stay absolute, a literal must have no dot before it."""
+    dotted = text.rstrip()
+    return dotted[:-1] if dotted.endswith(".") and not (renamed[0].isalpha() or renamed[0] == "_") else text
 
 
 @dataclass

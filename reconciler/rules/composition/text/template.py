@@ -93,8 +93,9 @@ def _hint(error: ExpressionError) -> str:
     """Return what may have been meant, for the two mistakes that people make most."""
     if error.code not in _MEANT_OTHERWISE:
         return ""
-    line = error.expression.split("\n")[error.line - 1]
-    before, after = line[: error.column - 1], line[error.column - 1 :]
+    lines = error.expression.split("\n")
+    before = "\n".join((*lines[: error.line - 1], lines[error.line - 1][: error.column - 1]))
+    after = error.expression[len(before) :]
     if _KEY.match(after) and before.rstrip().endswith(("{", ",")):
         return "; a key that is text stands in quotes"
     if _SHELL.fullmatch(error.expression):
