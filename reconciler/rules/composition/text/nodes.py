@@ -172,6 +172,3 @@ def _copy(value: Any) -> Any:
             return [_copy(item) for item in value]
         case _:
             return value
-
-
-Origins = Mapping[Path, Origin]

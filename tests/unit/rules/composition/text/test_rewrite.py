@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from reconciler.expressions import Budget
 from reconciler.rules.composition.faults import FaultError
 from reconciler.rules.composition.text import (
+    Renaming,
     as_template,
     compile_template,
     literal,
     rewrite_expression,
     rewrite_template,
 )
-from reconciler.rules.composition.text.rewrite import Renaming
+from reconciler.rules.composition.text.template import DEEPEST
 from tests.unit.rules.composition.text.text_world import AT, BINDINGS, IN_BASE, IN_PATCH, LIMITS, VALUES, rendered
 
 BAKED = Renaming(
@@ -160,3 +161,13 @@ def test_any_value_is_written_as_cel(value: Any) -> None:
 
 def test_text_without_expressions_is_its_own_template() -> None:
     assert as_template({"a": ["{}$", VALUES["count"]]}) == {"a": ["{}$", 3]}
+
+
+def test_values_of_any_depth_are_rewritten_as_deep_as_templates_may_be() -> None:
+    data: Any = "${spec.count}"
+    for _ in range(DEEPEST):
+        data = [data]
+
+    rewritten = rewrite_template(data, AT, IN_PATCH, BAKED)
+
+    assert "${spec.gauge.count}" in str(rewritten.data)

@@ -74,8 +74,22 @@ def test_faults(text: str, code: str, quoted: str) -> None:
     assert fault.message.endswith(quoted)
 
 
+def in_turn(text: str) -> list[str] | str:
+    """Return texts and expressions in turn, or the code of what is wrong."""
+    pieces = [""]
+    try:
+        for piece in scan(text, AT):
+            if isinstance(piece, str):
+                pieces[-1] = piece
+            else:
+                pieces += [piece.text, ""]
+    except FaultError as error:
+        return error.fault.code.name
+    return pieces
+
+
 def slowly(text: str) -> list[str] | str:
-    """Return texts and expressions in turn, or the code of what is wrong, one character after the other."""
+    """Return the same, one character after the other."""
     pieces, at = [""], 0
     while at < len(text):
         if not text.startswith("${", at):
@@ -120,17 +134,7 @@ def slowly(text: str) -> list[str] | str:
 @example("${r'\\'}'${b}")
 @example("${'''\\'''}''')}")
 def test_scanning_agrees_with_a_slow_reader(text: str) -> None:
-    try:
-        pieces: list[str] | str = [""]
-        for piece in scan(text, AT):
-            if isinstance(piece, str):
-                pieces[-1] = piece
-            else:
-                pieces += [piece.text, ""]
-    except FaultError as error:
-        pieces = error.fault.code.name
-
-    assert pieces == slowly(text)
+    assert in_turn(text) == slowly(text)
 
 
 LITERAL = st.one_of(

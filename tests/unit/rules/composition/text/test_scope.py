@@ -36,7 +36,8 @@ def test_no_loop_may_hide_a_variable_of_any_place() -> None:
 def test_the_variable_of_a_loop_may_be_anything() -> None:
     template = compile_template("${door.any.thing}", AT, IN_BASE.including("door"))
 
-    assert (template.faults, template.names) == ((), {"door"})
+    assert template.faults == ()
+    assert template.names == {"door"}
     assert faults("${door.any.thing}") == ["CelUndeclared"]
 
 

@@ -188,7 +188,8 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
 def test_what_a_template_depends_on(data: Any, is_static: bool, names: set[str]) -> None:
     template = compiled(data)
 
-    assert (template.is_static, template.names) == (is_static, names)
+    assert template.is_static is is_static
+    assert template.names == names
 
 
 def test_results_share_nothing() -> None:
@@ -282,3 +283,18 @@ def test_a_variable_without_a_value_is_told_when_it_is_needed() -> None:
     assert template.render({"spec": {"count": 2}}, Budget(LIMITS)) == "a"
     with pytest.raises(FaultError, match="the variable 'instanceId' has no value here"):
         template.render({"spec": {"count": 1}}, Budget(LIMITS))
+
+
+def test_deep_values_in_deep_templates() -> None:
+    deep: Any = "end"
+    for _ in range(120):
+        deep = [deep]
+    data: Any = ["${spec.extra}", "<${spec.extra}>"]
+    for _ in range(DEEPEST - 1):
+        data = {"a": data}
+
+    made = rendered(data, extra=deep)
+
+    for _ in range(DEEPEST - 1):
+        made = made["a"]
+    assert made == [deep, f'<{"[" * 120}"end"{"]" * 120}>']
