@@ -6,6 +6,8 @@ import hashlib
 import json
 from typing import Any
 
+_WRITER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
 
 def canonical_json(data: Any) -> bytes:
     """Return `data` as UTF-8 JSON without blanks, keys sorted; 1 and 1.0 stay apart.
@@ -14,9 +16,8 @@ def canonical_json(data: Any) -> bytes:
     Raises TypeError for what is no JSON data, and for keys that are not strings.
     """
     _require_text_keys(data)
-    text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     # lone surrogates can come out of JSON escapes and must not stop a digest
-    return text.encode("utf-8", "surrogatepass")
+    return _WRITER.encode(data).encode("utf-8", "surrogatepass")
 
 
 def digest(data: Any) -> str:

@@ -28,12 +28,18 @@ _BASES = {"decimal": 10, "octal": 8, "hexadecimal": 16}
 _MAX_DIGITS = 4_000
 
 
+# a word without anything that means something in YAML, as most results of expressions are
+_WORD = re.compile("[A-Za-z0-9](?:[A-Za-z0-9_./:-]{,254}[A-Za-z0-9_./-])?")
+
+
 def read_core(text: str, limits: YamlLimits = DEFAULT_LIMITS) -> Any:
     """Return the data of the one document in `text`, None when there is none; merge keys are read as everywhere.
 
     Raises YamlError for several documents, and for all that a file must not hold either: what is not YAML, is beyond
     `limits`, or has keys that Kubernetes takes for one (`yes` and `true`).
     """
+    if _WORD.fullmatch(text) and len(text) <= limits.file_bytes:
+        return resolve_core(text)
     documents = parse(text, limits).documents
     if len(documents) > 1:
         raise YamlError("YamlDocuments", "one document is read here, not several", documents[1].line, 1)

@@ -6,6 +6,8 @@ import math
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from reconciler.krm.yaml import YamlError, YamlLimits, read_core
 from reconciler.krm.yaml.core import resolve_core
@@ -68,6 +70,23 @@ def test_nan() -> None:
 )
 def test_documents(text: str, expected: Any) -> None:
     assert read_core(text) == expected
+
+
+def read_or_code(text: str) -> Any:
+    try:
+        return read_core(text)
+    except YamlError as error:
+        return error.code
+
+
+@given(st.text("aefotruAEx019._:/-#", min_size=1, max_size=8))
+@example("1.0")
+@example("0x1f")
+@example("true")
+@example("a:")
+def test_a_word_alone_is_what_it_is_behind_a_comment(word: str) -> None:
+    """Words are read without a look at the rest of YAML, where they cannot be anything else."""
+    assert repr(read_or_code(word)) == repr(read_or_code(f"# a comment\n{word}"))
 
 
 @pytest.mark.parametrize(
