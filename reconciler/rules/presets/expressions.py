@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Final
 
 from reconciler.expressions import Budget, Environment, ExpressionError, Limits
@@ -48,7 +49,7 @@ def evaluate(text: str, variables: Mapping[str, Any], limits: Limits = _DEFAULT_
     placeholders = _placeholders(text)
     if fault := _text_fault(text, placeholders):
         return Evaluated(None, (fault,))
-    environment, budget = _environment(variables, limits), Budget(limits)
+    environment, budget = _environment(frozenset(variables), limits), Budget(limits)
     results: dict[str, _Result] = {}
     faults: list[str] = []
     for placeholder in placeholders:
@@ -71,8 +72,9 @@ class _ResultError(ValueError):
     """A result that has no place in a text."""
 
 
-def _environment(names: Collection[str], limits: Limits) -> Environment:
-    return Environment(frozenset(names), limits=limits)
+@lru_cache(maxsize=16)
+def _environment(names: frozenset[str], limits: Limits) -> Environment:
+    return Environment(names, limits=limits)
 
 
 def _pieces(text: str) -> list[str]:

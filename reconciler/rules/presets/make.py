@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from reconciler.krm.digest import digest
-from reconciler.krm.findings import errors
+from reconciler.krm.findings import Finding, errors
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.yaml import Path
 from reconciler.rules.presets.codes import PLUGIN_OVERRIDE_INVALID, PLUGIN_OVERRIDES_INVALID
@@ -84,8 +84,7 @@ class Maker:
         findings = tuple(dict.fromkeys((*resolution.findings, *odd, *outputs.findings)))
         if faults := errors(findings):
             return failed_for(wish, faults, findings)
-        variant = self._variant(wish, release, resolution, marks, outputs)
-        return Made(wish, replace(variant, findings=findings), release)
+        return Made(wish, self._variant(wish, release, resolution, marks, outputs, findings), release)
 
     def _contributors(self, wish: Wish) -> Iterator[Contributor]:
         preset, cluster = wish.preset, wish.cluster.name if wish.cluster else ""
@@ -145,7 +144,10 @@ class Maker:
         key = ObjectKey(GROUP, CLUSTER, wish.key.namespace, wish.cluster.name) if wish.cluster else None
         return self._world.catalog.get(key) if key else None
 
-    def _variant(self, wish: Wish, release: Release, resolution: Resolution, marks: Marks, outputs: Outputs) -> Variant:
+    def _variant(
+        self, wish: Wish, release: Release, resolution: Resolution, marks: Marks, outputs: Outputs,
+        findings: tuple[Finding, ...],
+    ) -> Variant:  # fmt: skip
         if isinstance(wish.by, Preset):
             data = preset_plugin(wish.by, wish.key, wish.place.repository, release, marks)
         else:
@@ -157,7 +159,7 @@ class Maker:
             wish.owner, wish.place, Generated(_files(text, outputs)),
             RestorePlugin(wish.key.name, (own, *outputs.objects), outputs.values),
             {**{str(one.key): said for one, said in made_of.items()}, "engine": self._around.engine},
-            adoption=_adoption(wish), deletion=self._deletion(wish),
+            adoption=_adoption(wish), deletion=self._deletion(wish), findings=findings,
             provenance=PluginProvenance(PLUGIN_FILE, str(wish.key), resolution, made_of),
         )  # fmt: skip
 
@@ -202,4 +204,10 @@ def _made_of(
     said.setdefault(wish.written, []).append(digest(data))
     for one, chart in outputs.made_of.items():
         said.setdefault(one, []).append(chart)
-    return {one: digest(" ".join(values)) for one, values in said.items()}
+    return {one: _digest_of_all(" ".join(values)) for one, values in said.items()}
+
+
+# a definition, and an override, come to the same in most Plugins of a fleet
+@lru_cache(maxsize=8_192)
+def _digest_of_all(digests: str) -> str:
+    return digest(digests)

@@ -52,8 +52,10 @@ def propagated_from(labels: Mapping[str, str], annotations: Mapping[str, str]) -
 
 def read_memory(annotations: Mapping[str, str]) -> Remembered:
     """Return what a Plugin remembers; nothing where people have made something else of it."""
+    if MEMORY not in annotations:
+        return Remembered()
     try:
-        data = json.loads(annotations.get(MEMORY, ""))
+        data = json.loads(annotations[MEMORY])
     except ValueError:
         return Remembered()
     return Remembered(_keys(data, "labelKeys"), _keys(data, "annotationKeys"))

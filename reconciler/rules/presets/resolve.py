@@ -62,33 +62,59 @@ class Resolver:
 
     def __init__(self, evaluation: Evaluation) -> None:
         self._evaluation = evaluation
-        # by the identities of a definition and of statements, which live as long as the lists that they are of
-        self._known: dict[tuple[int, ...], _Option] = {}
+        # one option by what is said of it, all of them by who says it
+        self._known: dict[tuple[object, ...], _Option] = {}
+        self._alike: dict[tuple[object, ...], _Alike] = {}
+        self._variables: dict[tuple[Injected, ...], Mapping[str, Any]] = {}
 
     def resolve(
         self, subject: Subject, contributors: Sequence[Contributor], injected: Sequence[Injected]
     ) -> Resolution:
         """Return the options of a Plugin; every fault of every option is told.
 
-        What is injected wins over whatever people say. The contributors must be there for as long as this is used.
+        What is injected wins over whatever people say.
         """
+        alike = self._alike_of(subject, contributors, injected)
+        options = list(alike.options)
+        if alike.by_expression:
+            run = _Run(subject, self._evaluation, self._variables_of(tuple(injected)))
+            options += [run.option(name, alike.said[name]) for name in alike.by_expression]
+        resolved = [one.option for one in options if one.option]
+        resolved += [_injected(one, alike.said.get(one.name, ()), subject) for one in injected]
+        resolved.sort(key=lambda one: one.name)
+        findings = [*alike.findings, *(finding for one in options for finding in one.findings)]
+        findings += (*_missing(subject, alike.said), *path_findings(resolved))
+        return Resolution(tuple(resolved), tuple(sorted(findings, key=_order)), alike.applied)
+
+    def _variables_of(self, injected: tuple[Injected, ...]) -> Mapping[str, Any]:
+        if injected not in self._variables:
+            self._variables[injected] = expression_variables(injected)
+        return self._variables[injected]
+
+    def _alike_of(self, subject: Subject, contributors: Sequence[Contributor], injected: Sequence[Injected]) -> _Alike:
+        key = (subject.definition.one, *contributors, *(one.name for one in injected))
+        if key not in self._alike:
+            self._alike[key] = self._find_alike(subject, contributors, injected)
+        return self._alike[key]
+
+    def _find_alike(
+        self, subject: Subject, contributors: Sequence[Contributor], injected: Sequence[Injected]
+    ) -> _Alike:
         said = stacked(contributors)
         reserved = _reserved_names(said, injected)
-        run = _Run(subject, self._evaluation, expression_variables(injected))
-        findings = [finding for name in reserved for finding in _reserved(name, said[name])]
-        options = [self._option(run, name, said[name]) for name in said if name not in reserved]
-        findings += (finding for one in options for finding in one.findings)
-        resolved = [one.option for one in options if one.option]
-        resolved += [_injected(one, said.get(one.name, ()), subject) for one in injected]
-        resolved.sort(key=lambda one: one.name)
-        findings += (*_missing(subject, said), *path_findings(resolved))
-        applied = tuple(sorted(contributors, key=lambda one: one.order))
-        return Resolution(tuple(resolved), tuple(sorted(findings, key=_order)), applied)
+        counting = [name for name in said if name not in reserved]
+        by_expression = tuple(name for name in counting if isinstance(said[name][-1].source, Expression))
+        run = _Run(subject, self._evaluation, {})
+        return _Alike(
+            said,
+            tuple(self._option(run, name, said[name]) for name in counting if name not in by_expression),
+            by_expression,
+            tuple(finding for name in said if name in reserved for finding in _reserved(name, said[name])),
+            tuple(sorted(contributors, key=lambda one: one.order)),
+        )
 
     def _option(self, run: _Run, name: str, said: Sequence[Statement]) -> _Option:
-        if isinstance(said[-1].source, Expression):
-            return run.option(name, said)
-        key = (id(run.subject.definition), *map(id, said))
+        key = (run.subject.definition.one, *said)
         if key not in self._known:
             self._known[key] = run.option(name, said)
         return self._known[key]
@@ -100,6 +126,20 @@ class _Option:
 
     option: ResolvedOption | None
     findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class _Alike:
+    """What all Plugins of a definition have alike for which the same lists are: all that is said of each option.
+
+    What `by_expression` is given is not among the `options`: it is worked out for each Plugin.
+    """
+
+    said: Mapping[str, Sequence[Statement]]
+    options: tuple[_Option, ...]
+    by_expression: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    applied: tuple[Contributor, ...]
 
 
 def _order(finding: Finding) -> tuple[Where, str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from reconciler.krm.digest import digest
@@ -37,17 +37,32 @@ class ResolvedOption:
             return {"name": self.name, "valueFrom": self.source.as_data()}
         return {"name": self.name, "value": self.source.value}
 
-    @cached_property
+    @property
     def text(self) -> str:
         """That entry as it is written in the spec of a Plugin."""
-        # only "\n" ends lines here, whatever else a value may hold
-        *lines, _ = emit([self.data]).split("\n")
-        return "".join(f"  {line}\n" if line else "\n" for line in lines)
+        return self._written[0]
 
-    @cached_property
+    @property
     def digest(self) -> str:
         """That entry as a digest."""
-        return digest(self.data)
+        return self._written[1]
+
+    @cached_property
+    def _written(self) -> tuple[str, str]:
+        value = self.source.value if isinstance(self.source, Given) else None
+        return _written_string(self.name, value) if isinstance(value, str) else _written(self.data)
+
+
+# what is injected, the name of a cluster for one, stands in as many Plugins as there are presets
+@lru_cache(maxsize=8_192)
+def _written_string(name: str, value: str) -> tuple[str, str]:
+    return _written({"name": name, "value": value})
+
+
+def _written(data: dict[str, Any]) -> tuple[str, str]:
+    # only "\n" ends lines here, whatever else a value may hold
+    *lines, _ = emit([data]).split("\n")
+    return "".join(f"  {line}\n" if line else "\n" for line in lines), digest(data)
 
 
 @dataclass(frozen=True, eq=False)

@@ -133,13 +133,17 @@ def settle_claims(
 ) -> Iterator[Wish | Skipped | Resting]:
     """Yield each wish by the name of its Plugin: those that get it, those that are skipped, those that rest."""
     for key in sorted({*presets, *standing}):
-        rivals = sorted(presets.get(key, ()), key=lambda one: _rank(one, ground))
+        rivals = _ranked(presets.get(key, ()), ground)
         if key in standing:
             yield _rested(standing[key])
             yield from (_not_managed(one, f"{key}, which is in the config itself,") for one in rivals)
             continue
         yield _taken(rivals[0])
         yield from (_collides(one, rivals[0]) for one in rivals[1:])
+
+
+def _ranked(rivals: Sequence[Wish], ground: Ground) -> Sequence[Wish]:
+    return sorted(rivals, key=lambda one: _rank(one, ground)) if len(rivals) > 1 else rivals
 
 
 def _rank(wish: Wish, ground: Ground) -> tuple[bool, bool, str]:
