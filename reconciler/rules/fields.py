@@ -85,9 +85,13 @@ class Fields:
         self.fault(name, f"must be one of {', '.join(allowed)}{self._not(value)}", code)
         return default or allowed[0]
 
-    def mapping(self, name: str, known: Sequence[str] | None) -> Self:
-        """Return a mapping below this one; empty when absent."""
-        return type(self)(self.data.get(name), (*self.path, name), self.faults, known, quotes=self.quotes)
+    def mapping(self, name: str, known: Sequence[str] | None, *, quotes: bool = True) -> Self:
+        """Return a mapping below this one; empty when absent. Without `quotes` it is not quoted where it is none."""
+        value = self.data.get(name)
+        if not quotes and value is not None and not isinstance(value, Mapping):
+            self.fault(name, "must be a mapping")
+            value = None
+        return type(self)(value, (*self.path, name), self.faults, known, quotes=self.quotes)
 
     def items(self, name: str) -> Iterator[tuple[Path, Any]]:
         """Yield path and value of each item of a list; nothing when absent."""

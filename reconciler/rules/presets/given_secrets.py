@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 from reconciler.krm.findings import Finding, Where, errors
 from reconciler.krm.identity import ObjectKey
@@ -20,7 +22,15 @@ from reconciler.rules.presets.codes import (
     SECRET_LITERAL,
 )
 from reconciler.rules.presets.layers import Contributor, Statement
-from reconciler.rules.presets.model import Definition, Expression, Given, SecretRef
+from reconciler.rules.presets.model import (
+    OPTION_TYPES,
+    ORGANIZATION,
+    DefinitionName,
+    DefinitionRef,
+    Expression,
+    Given,
+    SecretRef,
+)
 from reconciler.rules.presets.outcome import Failed, Made, Outcome, Wish, failed_for
 from reconciler.rules.presets.provenance import PluginProvenance
 from reconciler.rules.presets.resolved import ResolvedOption
@@ -53,36 +63,101 @@ class _Secrets:
     def finding(self, where: Where) -> Finding:
         """Return why what one of them gives is not written for anybody."""
         secret = self.found[where]
-        message = (
-            f"{secret.field} gives {shown(secret.option)} to many, and {secret.definition} declares it as secret: it"
-            f" {type_fault('secret', None)}, whoever gets it"
-        )
+        # in the words of the Plugins that declare it, so that one entry is told of once
+        given = f"{secret.field} gives {shown(secret.option)}, which {secret.definition} declares as secret"
+        message = f"{given}: it {type_fault('secret', None)}"
         return SECRET_LITERAL.finding(message, where)
 
 
-def withhold_secrets(outcomes: Sequence[Outcome], world: World, reach: Reach) -> list[Outcome]:
+def withhold_secrets(
+    outcomes: Sequence[Outcome], world: World, reach: Reach, kept: Collection[ObjectKey]
+) -> list[Outcome]:
     """Return the outcomes; a Plugin that would be given in plain text what is a secret of another has failed.
 
-    Where such a text has lost, or is of a wrong type, it is not shown.
+    Where such a text has lost, or is of a wrong type, it is not shown. `kept` are presets and Plugins of which not all
+    is known: what they may be for counts as if they had Plugins everywhere.
     """
+    lists = [one for one in _lists(world) if one.plain]
+    if not lists:
+        return list(outcomes)
     secrets = _Secrets()
-    names = _declared(outcomes, world)
-    for one in outcomes:
-        definition = _definition(one.wish, world)
-        if definition and names.get(definition.one.key):
-            secrets.found |= dict(_given(one.wish, definition, names[definition.one.key], world, reach))
+    for key in _doubtful(world, kept):
+        for one in lists:
+            secrets.found |= dict(one.given_to(key, _secret_names(world, key)))
+    for outcome in outcomes:
+        key = outcome.wish.spec.definition.key(outcome.wish.key.namespace)
+        if names := _secret_names(world, key):
+            meant = {id(one) for one in _lists_for(outcome.wish, world, reach)}
+            for one in lists:
+                secrets.found |= dict(one.given_to(key, names)) if id(one.contributor) in meant else {}
     return [_withheld(one, secrets) for one in outcomes] if secrets.found else list(outcomes)
 
 
-def _declared(outcomes: Sequence[Outcome], world: World) -> Mapping[ObjectKey, frozenset[str]]:
-    """Return the secret options of each definition that lists for many give as they are; mostly there are none."""
-    lists = [*world.own.values(), *(one.contributor for some in world.overrides.values() for one in some)]
-    plain = {name for one in lists for name, said in one.statements if _is_plain(said)}
-    keys = {one.wish.spec.definition.key(one.wish.key.namespace) for one in outcomes} if plain else set()
-    used = [world.definitions[key].definition for key in keys if key in world.definitions]
-    return {
-        one.one.key: frozenset(plain & {o.name for o in one.options.values() if o.type == "secret"}) for one in used
-    }
+@dataclass(frozen=True)
+class _List:
+    """A list for many, of an organization: what it gives as it is, and the definitions that it is for, () for all."""
+
+    organization: str
+    contributor: Contributor
+    definitions: tuple[DefinitionName, ...] = ()
+
+    @cached_property
+    def plain(self) -> Sequence[tuple[str, Statement]]:
+        """The entries that are no references."""
+        return [(name, said) for name, said in self.contributor.statements if _is_plain(said)]
+
+    def given_to(self, definition: ObjectKey, names: Collection[str]) -> Iterator[tuple[Where, _Secret]]:
+        """Yield what it gives to these options of a definition, if it is for that."""
+        ref = DefinitionRef(definition.kind, definition.name)
+        is_for = definition.namespace in ("", self.organization) and (
+            not self.definitions or any(one.means(ref) for one in self.definitions)
+        )
+        for name, said in self.plain if is_for else ():
+            if name in names:
+                yield said.where, _Secret(name, said.field, definition)
+
+
+def _lists(world: World) -> Iterator[_List]:
+    for key, one in world.own.items():
+        yield _List(key.name if key.kind == ORGANIZATION else key.namespace, one)
+    for namespace, overrides in world.overrides.items():
+        yield from (_List(namespace, one.contributor, one.read.definitions) for one in overrides if one.read.sound)
+
+
+def _doubtful(world: World, kept: Collection[ObjectKey]) -> set[ObjectKey]:
+    """Return the definitions that somebody may be using of whom not all is known."""
+    if not world.catalog.is_whole:
+        return set(world.present)
+    found: set[ObjectKey] = set()
+    for key in kept:
+        one = world.catalog.get(key)
+        name = _definition_name(one.data) if one else ""
+        found |= {each for each in world.present if each.namespace in ("", key.namespace) and name in ("", each.name)}
+    return found
+
+
+def _definition_name(data: Mapping[str, Any]) -> str:
+    """Return the definition that an invalid preset or Plugin names, "" if that cannot be told."""
+    spec = data.get("spec")
+    plugin = spec.get("plugin", spec) if isinstance(spec, Mapping) else None
+    if not isinstance(plugin, Mapping):
+        return ""
+    ref = plugin.get("pluginDefinitionRef")
+    name = ref.get("name") if isinstance(ref, Mapping) else plugin.get("pluginDefinitionName")
+    return name if isinstance(name, str) else ""
+
+
+def _secret_names(world: World, key: ObjectKey) -> Collection[str]:
+    """Return the options that a definition declares as secret; of one that is invalid, those that may be."""
+    usable = world.definitions.get(key)
+    if usable:
+        return [one.name for one in usable.definition.options.values() if one.type == "secret"]
+    one = world.catalog.get(key)
+    spec = one.data.get("spec") if one else None
+    options = spec.get("options") if isinstance(spec, Mapping) else None
+    entries = [each for each in options if isinstance(each, Mapping)] if isinstance(options, list) else []
+    named = [each for each in entries if isinstance(each.get("name"), str)]
+    return [each["name"] for each in named if each.get("type") == "secret" or each.get("type") not in OPTION_TYPES]
 
 
 def _is_plain(said: Statement) -> bool:
@@ -93,21 +168,6 @@ def _is_plain(said: Statement) -> bool:
             return VAULT not in text
         case Given(value=value):
             return bool(type_fault("secret", value)) and value != ""
-
-
-def _definition(wish: Wish, world: World) -> Definition | None:
-    usable = world.definitions.get(wish.spec.definition.key(wish.key.namespace))
-    return usable.definition if usable else None
-
-
-def _given(
-    wish: Wish, definition: Definition, names: Collection[str], world: World, reach: Reach
-) -> Iterator[tuple[Where, _Secret]]:
-    """Yield what lists for many give the secret options of a Plugin as it is."""
-    for one in _lists_for(wish, world, reach):
-        for name, said in one.statements:
-            if name in names and _is_plain(said):
-                yield said.where, _Secret(name, said.field, definition.one.key)
 
 
 def _lists_for(wish: Wish, world: World, reach: Reach) -> Iterator[Contributor]:

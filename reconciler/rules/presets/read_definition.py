@@ -11,7 +11,7 @@ from reconciler.rules.fields import Faults, Fields, shown
 from reconciler.rules.presets.codes import DEFINITION_INVALID, DUPLICATE_OPTION_DEFINITION
 from reconciler.rules.presets.helm_values import name_fault
 from reconciler.rules.presets.model import DEFINITION, OPTION_TYPES, Definition, Given, Option, OptionType
-from reconciler.rules.presets.read_entries import unquoted_mappings
+from reconciler.rules.presets.read_entries import shown_name, unquoted_mappings
 from reconciler.rules.presets.types import default_fault, pattern_fault
 from reconciler.snapshot.catalog import ConfigObject
 
@@ -25,7 +25,7 @@ def read_definition(one: ConfigObject) -> tuple[Definition | None, tuple[Finding
     whole = Fields(one.data, (), faults, None)
     if one.key.kind == DEFINITION and not one.key.namespace:
         faults.add(("metadata", "namespace"), f"must say which organization this {DEFINITION} is of", NAMESPACE_MISSING)
-    spec = whole.mapping("spec", None)
+    spec = whole.mapping("spec", None, quotes=False)
     version = spec.text("version", required=True)
     if not spec.has("helmChart") and not spec.has("uiApplication"):
         spec.fault("helmChart", "must be written, or uiApplication: there is nothing to deploy")
@@ -57,7 +57,7 @@ def _read_options(spec: Fields) -> Mapping[str, Option]:
 def _read_option(fields: Fields) -> Option:
     name = fields.text("name", required=True)
     if name and (fault := name_fault(name)):
-        fields.fault("name", f"{fault}: {shown(name)}")
+        fields.fault("name", f"{fault}: {shown_name(name)}")
     kind = cast("OptionType", fields.choice("type", OPTION_TYPES))
     required = fields.data.get("required")
     if required is not None and not isinstance(required, bool):

@@ -95,11 +95,14 @@ def _read_entry(one: Fields, *, strict: bool) -> Entry | None:
     if not name:
         one.fault("name", "must be a string that is not empty", OPTION_NAME_INVALID)
     elif fault := name_fault(name):
-        # Helm's own way to write it is `name=value`
-        written = name if "=" not in name else f"{name.partition('=')[0]}=…"
-        one.fault("name" if one.has("name") else "path", f"{fault}: {shown(written)}", OPTION_NAME_INVALID)
+        one.fault("name" if one.has("name") else "path", f"{fault}: {shown_name(name)}", OPTION_NAME_INVALID)
     source = _read_source(one, name, strict=strict)
     return Entry(name, source, one.path) if name and source else None
+
+
+def shown_name(name: str) -> str:
+    """Return a name that is none as messages quote it, without what Helm's own `name=value` would have for a value."""
+    return shown(name if "=" not in name else f"{name.partition('=')[0]}=…")
 
 
 def _read_source(one: Fields, name: str, *, strict: bool) -> Source | None:

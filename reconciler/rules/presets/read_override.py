@@ -39,7 +39,7 @@ def read_override(one: ConfigObject) -> tuple[PluginOverride, tuple[Finding, ...
     if not one.key.namespace:
         message = "must say which organization this PluginOverride is of"
         faults.add(("metadata", "namespace"), message, NAMESPACE_MISSING)
-    spec = whole.mapping("spec", _SPEC_FIELDS)
+    spec = whole.mapping("spec", _SPEC_FIELDS, quotes=False)
     options = read_entries(spec, "overrides", told, twice=DUPLICATE_OVERRIDE)
     if not spec.data.get("overrides"):
         spec.fault("overrides", "must be a list of options that is not empty")

@@ -22,7 +22,7 @@ def read_plugin(one: ConfigObject) -> tuple[StandalonePlugin | None, tuple[Findi
         faults.add(("metadata", "namespace"), "must say which organization this Plugin is of", NAMESPACE_MISSING)
     if fault := segment_fault(one.key.name):
         faults.add(("metadata", "name"), f"must be one that a folder can have: {fault}", PLUGIN_NAME_INVALID)
-    spec = whole.mapping("spec", None)
+    spec = whole.mapping("spec", None, quotes=False)
     plugin = read_plugin_spec(spec, read_wait_for(spec, strict=False), told, strict=False)
     cluster = spec.text("clusterName")
     sound = None if faults.findings else StandalonePlugin(one, plugin, cluster)

@@ -32,9 +32,9 @@ def read_preset(one: ConfigObject) -> tuple[Preset | None, tuple[Finding, ...]]:
     whole = Fields(one.data, (), faults, _OBJECT_FIELDS)
     check_object(whole, one.api_version, API_VERSION)
     _check_names(one, faults)
-    spec = whole.mapping("spec", _PRESET_FIELDS)
+    spec = whole.mapping("spec", _PRESET_FIELDS, quotes=False)
     selector = _read_selector(spec)
-    plugin = read_plugin_spec(spec.mapping("plugin", SPEC_FIELDS), read_wait_for(spec), told)
+    plugin = read_plugin_spec(spec.mapping("plugin", SPEC_FIELDS, quotes=False), read_wait_for(spec), told)
     cluster_options, paths = _read_cluster_options(spec, told)
     policy = cast("DeletionPolicy", spec.choice("deletionPolicy", DELETION_POLICIES, "Delete"))
     if faults.findings or selector is None:

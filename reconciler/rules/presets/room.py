@@ -157,7 +157,7 @@ class _Run:
         outcomes: list[Outcome] = list(self._failed)
         for one in settle_claims(self._wishes, self._plugins, self.ground):
             outcomes.append(self._made(one, maker) if isinstance(one, Wish) else one)
-        self.outcomes = check_together(withhold_secrets(outcomes, self.world, self.reach))
+        self.outcomes = check_together(withhold_secrets(outcomes, self.world, self.reach, self.kept))
         self.findings += (one.finding for one in self.outcomes if isinstance(one, Skipped))
 
     def _made(self, wish: Wish, maker: Maker) -> Outcome:

@@ -74,14 +74,45 @@ def test_nobody_gets_it(other: str, plain: str) -> None:
 def test_what_is_told_names_the_entry_and_who_declares_it() -> None:
     result = room([EAST, HAS, OTHER, OTHERS, BY_REFERENCE, organization([TOKEN]), LOGS])
 
-    told_of = next(one for one in result.stalled if one.owner.key.name == "others-east").findings[0]
+    (told_of,) = (one for one in findings(result) if one.severity is Severity.ERROR)
     assert told_of.where.pointer == "/spec/pluginOverrides/0"
     assert told_of.message == (
-        'spec.pluginOverrides[0] gives "token" to many, and PluginDefinition/acme/shipper declares it as secret: it'
-        " must come from a secret, or be a string with vault+kvv2:///, not *****, whoever gets it"
+        'spec.pluginOverrides[0] gives "token", which PluginDefinition/acme/shipper declares as secret: it must come'
+        " from a secret, or be a string with vault+kvv2:///, not *****"
     )
     assert list(plugins(result)) == ["east/logs-east"]
     assert SECRET not in everything(result)
+
+
+@pytest.mark.parametrize(
+    "logs",
+    [
+        pytest.param(preset(spec={"clusterSelector": {}}), id="a-preset-for-nobody-knows-whom"),
+        pytest.param(preset(spec={"plugin": 5}), id="a-preset-of-no-known-definition"),
+        pytest.param("kind: [\n", id="a-file-that-cannot-be-read"),
+        pytest.param(preset() + "---\n" + preset(), id="a-preset-twice"),
+    ],
+)
+def test_while_not_all_is_known_nobody_gets_it_either(logs: str) -> None:
+    result = room([EAST, HAS, OTHER, OTHERS, organization([TOKEN]), logs])
+
+    assert plugins(result) == {}
+    assert SECRET not in everything(result)
+
+
+def test_an_invalid_definition_still_says_what_is_secret() -> None:
+    invalid = definition([option("token", "secret"), option("size", "number")])
+
+    result = room([EAST, invalid, OTHER, OTHERS, organization([TOKEN]), LOGS])
+
+    assert plugins(result) == {}
+    assert SECRET not in everything(result)
+
+
+def test_a_preset_without_its_definition_withholds_nothing_from_others() -> None:
+    result = room([EAST, OTHER_BY_TYPE["string"], HAS, OTHERS, preset(definition="gone"), organization([TOKEN])])
+
+    assert values(result, "east/others-east") == {"token": SECRET}
 
 
 def test_where_it_loses_it_is_not_shown() -> None:

@@ -1,0 +1,127 @@
+"""Worlds in which people write the secret of a plugin into the config, in every place and shape that one can think of.
+
+`shipper` declares `token` as secret, and has a Plugin on every cluster; `other` says anything, or nothing, of `token`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.unit.rules.presets.presets_world import (
+    cluster,
+    definition,
+    given,
+    option,
+    organization,
+    override,
+    plugin,
+    preset,
+    secret,
+    written,
+)
+
+MARK = "hunter2-in-plain-sight"
+VALUES: list[Any] = [MARK, f"{MARK}\nand: more", [MARK], {"a": [MARK]}, {MARK: 1}]
+TEXTS = [
+    MARK, f"'{MARK}", f"{MARK}-${{global.none}}", f"${{'{MARK}'}}", f"${{{MARK}}}", f"${{'{MARK}' + 1}}",
+    f"[{MARK}, ${{global.greenhouse.clusterName}}]", f"{{a: ${{int('{MARK}')}}}}",
+]  # fmt: skip
+FROM: list[Any] = [
+    MARK, [MARK], {MARK: 1}, {"secret": MARK}, {"secret": [MARK]}, {"secret": {MARK: 1}}, {"secret": {"name": [MARK]}},
+    {"secret": {"name": "s", "key": {"a": MARK}}}, {"secret": {"name": "s", "key": "k", MARK: 1}}, {"value": MARK},
+    {"secret": {"name": "s", "key": "k"}, "key": MARK}, {"secret": "s", "key": [MARK]}, {"ref": MARK},
+    {"ref": {"kind": MARK, "name": MARK}},
+]  # fmt: skip
+# no entry, but what a slip of the hand makes of one
+SLIPS: list[Any] = [
+    MARK, f"token: {MARK}", [MARK], {"token": MARK}, {"token": {"value": MARK}}, {"name": {"token": MARK}},
+    {"name": ["token", MARK]}, {"name": "token", MARK: MARK}, {"name": "token", "values": MARK},
+    {"name": "token", "Value": [MARK]}, {"name": f"token={MARK}", "value": 1}, {"value": MARK},
+    {"name": "token", "path": MARK, "value": 1}, {"name": "token", "path": "tokens", "value": MARK},
+    {"name": "token", "value": MARK, "expression": MARK}, {"name": "token", "expression": [MARK]},
+    {"name": "token", "value": MARK, "valueFrom": {"secret": MARK}},
+]  # fmt: skip
+LISTS: list[Any] = [MARK, {"token": MARK}, {"name": "token", "value": MARK}, [[MARK]], [[{"token": MARK}]]]
+
+ENTRIES: st.SearchStrategy[Any] = st.one_of(
+    *(st.sampled_from(VALUES).map(lambda value: given("token", value)) for _ in range(3)),
+    st.sampled_from(TEXTS).map(lambda text: {"name": "token", "expression": text}),
+    st.sampled_from(FROM).map(lambda value: {"name": "token", "valueFrom": value}),
+    st.sampled_from(SLIPS),
+)
+PLANTED: st.SearchStrategy[Any] = st.one_of(
+    *(st.lists(ENTRIES, min_size=1, max_size=2) for _ in range(4)), st.sampled_from(LISTS)
+)
+REACH: st.SearchStrategy[dict[str, Any]] = st.sampled_from([
+    {}, {"definitions": ["shipper"]}, {"clusters": {"clusterNames": ["east"]}}, {"mode": "Default"},
+])  # fmt: skip
+OTHER = st.sampled_from(["", "string", "int", "bool", "list", "map"])
+PLACES = [
+    "preset", "preset-cluster", "preset-clusters", "preset-plugin", "organization", "cluster", "override",
+    "override", "plugin", "default", "definition", "unread",
+]  # fmt: skip
+FOR_MANY = ("organization", "cluster", "override")
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> list[str]:
+    """Return the documents of a config, with the secret in one place or in some."""
+    places = draw(st.lists(st.sampled_from(PLACES), unique=True, min_size=1, max_size=3))
+    if "definition" in places:
+        # whose options cannot be read declares no secret
+        places = [place for place in places if place not in FOR_MANY]
+    own: dict[str, Any] = {place: draw(PLANTED) if place in places else () for place in PLACES}
+    kind = draw(OTHER)
+    documents = [
+        _shipper(own["default"], own["definition"], draw(st.sampled_from(["secret", "Secret"]))),
+        definition([option("token", kind)] if kind else (), "other"),
+        _organization(own["organization"]),
+        cluster("east"), _cluster(own["cluster"]), _logs(own),
+        preset(name="others", definition="other"),
+        _plugin(own["plugin"]),
+    ]  # fmt: skip
+    if own["override"]:
+        documents.append(_override(own["override"], draw(REACH)))
+    if own["unread"]:
+        documents.append(f"kind: PluginPreset\ntoken: {MARK}: [\n")
+    if draw(st.booleans()):
+        documents.append(override([secret("token")], "by-reference", definitions=["shipper"], priority=9))
+    return documents
+
+
+def _logs(own: dict[str, Any]) -> str:
+    overrides: Any = own["preset-clusters"] or [{"clusterName": "east", "overrides": own["preset-cluster"] or []}]
+    spec = {"clusterOptionOverrides": overrides}
+    if own["preset-plugin"]:
+        return preset(spec={**spec, "plugin": own["preset-plugin"]})
+    return preset(plugin={"optionValues": own["preset"] or []}, spec=spec)
+
+
+def _shipper(default: Any, options: Any, kind: str) -> str:
+    if not options:
+        default = default[0] if isinstance(default, list) else default or None
+        options = [option("token", kind if default else "secret", default)]
+    chart = {"name": "shipper-chart", "repository": "oci://charts.example.test/obs", "version": "1.0.0"}
+    return written("PluginDefinition", "shipper", {"version": "2.0.0", "helmChart": chart, "options": options})
+
+
+def _organization(overrides: Any) -> str:
+    if not overrides:
+        return organization()
+    return written("Organization", "acme", {"pluginOverrides": overrides}, namespace="")
+
+
+def _cluster(overrides: Any) -> str:
+    if not overrides:
+        return cluster("west")
+    return written("Cluster", "west", {"pluginOverrides": overrides}, labels={"tier": "edge"})
+
+
+def _override(entries: Any, reach: dict[str, Any]) -> str:
+    return override((), "planted", **reach, overrides=entries)
+
+
+def _plugin(entries: Any) -> str:
+    return plugin((), releaseName="boards", **({"optionValues": entries} if entries else {}))

@@ -1,0 +1,124 @@
+"""The secret of a plugin goes nowhere, wherever and however people write it into the config (greenhouse 7.2).
+
+It may stand in the config repository, and in nothing that comes of that: no object of any repository, no file of the
+cache, no line that is told.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from tempfile import mkdtemp
+
+from hypothesis import HealthCheck, example, settings
+from hypothesis import given as for_all
+
+from tests.properties.planted_secrets import MARK, texts
+from tests.support.command_line import run_in
+from tests.support.git_env import git, read_refs
+from tests.support.world import World
+from tests.unit.rules.presets.presets_world import (
+    EAST,
+    WEST,
+    config,
+    definition,
+    findings,
+    given,
+    option,
+    organization,
+    plugins,
+    preset,
+    room,
+)
+
+ROUNDS = int(os.environ.get("RECONCILER_SECRET_ROUNDS", "8"))
+CONFIG = Path("config")
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@for_all(texts())
+def test_the_room_neither_tells_it_nor_makes_anything_of_it(documents: list[str]) -> None:
+    result = room(documents)
+
+    assert MARK in "".join(documents)
+    provenance = [(one.provenance.layers(), one.provenance.objects()) for one in result.variants if one.provenance]
+    facts = [one.facts for one in result.variants]
+    assert MARK not in repr([findings(result), result.stalled, result.statuses, plugins(result), provenance, facts])
+
+
+@settings(max_examples=ROUNDS, deadline=None, suppress_health_check=[*HealthCheck])
+@for_all(texts())
+@example([
+    definition([option("token", "secret")]), definition(name="other"), EAST, WEST, preset(),
+    preset(name="others", definition="other"), organization([given("token", MARK)]),
+])  # fmt: skip
+def test_no_byte_of_it_leaves_the_config(documents: list[str]) -> None:
+    folder = Path(mkdtemp(prefix="secrets-"))
+    try:
+        world = World.new(folder / "world")
+        world.write(config(EAST, WEST, definition([option("token", "secret")]), preset()))
+        said = everything_said(world)
+        publish(world)
+        shutil.rmtree(world.config)
+        world.write(config(*documents))
+        said += everything_said(world)
+        publish(world)
+        said += everything_said(world)
+
+        kept = b"".join(everything_kept(world.folder))
+        assert b"logs-east" in kept
+        assert "logs-east" in said
+        assert MARK not in said
+        assert MARK.encode() not in kept
+    finally:
+        shutil.rmtree(folder)
+
+
+def publish(world: World) -> None:
+    """Publish every draft as it is."""
+    for ref, commit in read_refs(world.fleet).items():
+        if ref.startswith("refs/heads/drafts/"):
+            git(world.fleet, "update-ref", ref.replace("/drafts/", "/clusters/"), commit)
+
+
+def everything_said(world: World) -> str:
+    """Run a sync, and everything that only tells; return all that is printed, logged, or written for people."""
+    (world.folder / "reconciler.yaml").write_text(
+        f"config: {{url: {world.config}}}\nfleet: {{url: {world.fleet}}}\ncache: {world.folder / 'cache'}\n"
+        "rules: {plugin_outputs: [values, helmrelease]}\n"
+    )
+    places = [f"{one}/plugins/{name}-{one}" for one in ("east", "west") for name in ("logs", "others")]
+    commands = [
+        ["validate"], ["plan"], ["plan", "-o", "json"], ["sync"], ["drafts"], ["status"],
+        ["render", "--output", str(world.folder / "out")],
+        *(["show", place] for place in places), *(["explain", place] for place in places),
+    ]  # fmt: skip
+    told = StringIO()
+    with redirect_stdout(told), redirect_stderr(told):
+        ended = [
+            run_in(world.folder, {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}, *command) for command in commands
+        ]
+    return told.getvalue() + "".join(one.stdout + one.stderr for one in ended)
+
+
+def everything_kept(folder: Path) -> Iterator[bytes]:
+    """Yield every object of every repository, whether anything points to it or not, every ref and every other file."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and CONFIG not in path.relative_to(folder).parents:
+            yield path.read_bytes()
+        elif (path / "objects").is_dir() and (path / "HEAD").is_file():
+            for listed in (["cat-file", "--batch-all-objects", "--batch"], ["for-each-ref"]):
+                yield subprocess.run(["git", "-C", path, *listed], capture_output=True, check=True).stdout
+
+
+def test_what_is_kept_is_looked_through(tmp_path: Path) -> None:
+    """The search above finds what is there: an object that nothing points to."""
+    world = World.new(tmp_path / "world")
+    git(world.fleet, "hash-object", "-w", "--stdin", stdin=MARK.encode())
+
+    assert MARK.encode() in b"".join(everything_kept(world.folder))
