@@ -128,3 +128,18 @@ def test_files_of_people_stay_when_outputs_come_and_go() -> None:
 
     assert on.id == tree(BOTH).with_files(notes).id
     assert off.id == tree(ALONE).with_files(notes).id
+
+
+def test_values_of_people_that_are_now_ours_are_overruled_and_told() -> None:
+    theirs = tree(ALONE).with_files({VALUES: b"size: 9\n"})
+
+    assert published(theirs, BOTH, before=ALONE).id == tree(BOTH).id
+    assert [one.file for one in mixed(theirs, BOTH, ALONE).conflicts] == [VALUES]
+
+
+def test_an_object_of_people_where_the_release_comes_stays_beside_it() -> None:
+    theirs = tree(ALONE).with_files({RELEASE: MINE.encode()})
+
+    found = published(theirs, BOTH, before=ALONE)[RELEASE].data
+
+    assert [one.data["kind"] for one in parse(found).documents] == ["ConfigMap", "HelmRelease"]
