@@ -18,6 +18,8 @@ from reconciler.rules.composition.patching.operations import Operation
 MAX_DEPTH = DEFAULT_LIMITS.depth
 """Objects are no deeper than what can be read again."""
 MAX_SIZE = 4_000_000
+# a value of whatever kind counts as so many characters
+_VALUE = 8
 WriteOp = Literal["add", "replace", "remove"]
 
 
@@ -38,7 +40,7 @@ class Write:
 
 @dataclass
 class Allowance:
-    """How much the patches of one render may write, all together: values, and the characters in them."""
+    """How many characters the patches of one render may write, all together, with what values cost besides."""
 
     left: int = MAX_SIZE
 
@@ -47,7 +49,7 @@ class Allowance:
 
         Raises FaultError for what would be too much, or too deep.
         """
-        self.left -= 1 + len(value) if isinstance(value, str) else 1
+        self.left -= _VALUE + len(value) if isinstance(value, str) else _VALUE
         if self.left < 0 or depth > MAX_DEPTH:
             limit = f"lead to places more than {MAX_DEPTH} steps down" if depth > MAX_DEPTH else "add more to a render"
             raise FaultError(fault_of(PATCH_TOO_LARGE, at, f"must not {limit}"))
