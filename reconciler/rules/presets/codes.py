@@ -11,6 +11,12 @@ CODES = (
         Scope.OBJECT,
         "An option is given by name and by path, or a secret in both spellings, and they do not agree.",
     ),
+    CATALOG_IGNORED := Code(
+        "CatalogIgnored",
+        Severity.WARNING,
+        Scope.OBJECT,
+        "A Catalog changes plugin definitions, which has no effect here; a PluginOverride with mode Default has.",
+    ),
     CONFLICTING_OPTION_PATHS := Code(
         "ConflictingOptionPaths",
         Severity.ERROR,

@@ -19,6 +19,7 @@ from reconciler.rules.presets.codes import (
 )
 from reconciler.rules.presets.given_secrets import withhold_secrets
 from reconciler.rules.presets.guard import Guarded, guard_preset, guard_suspended, is_prevented
+from reconciler.rules.presets.ignored import ignored_catalogs
 from reconciler.rules.presets.layers import layer_of
 from reconciler.rules.presets.make import Maker
 from reconciler.rules.presets.memory import Memory
@@ -64,7 +65,7 @@ def presets_of(
         tuple(one.variant for one in run.outcomes if isinstance(one, Made)),
         tuple(_told_once((*(one.stalled for one in run.outcomes if isinstance(one, Failed | Resting)), *run.stalled))),
         (*run.statuses, *run.preset_statuses(guards), *run.override_statuses()),
-        (*world.findings, *run.findings, *run.late_findings(guards)),
+        (*world.findings, *ignored_catalogs(catalog), *run.findings, *run.late_findings(guards)),
         frozenset(run.kept),
         guards={**run.guards_of_the_gone(), **{preset.key: one.guard for preset, one in guards}},
     )

@@ -1,0 +1,61 @@
+"""What docs/presets.md tells people to write makes what the page says, and its table is the one order of layers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from reconciler.daemon.codes import ALL_CODES
+from reconciler.krm.yaml import parse
+from reconciler.rules.presets.layers import LAYERS
+from reconciler.settings import RuleSettings
+from tests.cases.case_world import Case, CaseWorld
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "presets.md"
+
+
+def blocks(language: str) -> list[str]:
+    """Return the blocks of a language on the page."""
+    return re.findall(rf"^```{language}\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def table_of_layers() -> str:
+    rows = (f"| {number} | `{layer.id}` | {layer.source} |\n" for number, layer in enumerate(LAYERS))
+    return f"| | layer | its options stand in |\n|---|---|---|\n{''.join(rows)}"
+
+
+class PageCase(Case):
+    """The example of the page."""
+
+    @cached_property
+    def data(self) -> Mapping[str, Any]:
+        """The config is what people are told to write."""
+        return {"repos": {}, "config": {"logs.yaml": blocks("yaml")[0]}}
+
+
+def test_the_example_makes_what_the_page_says(tmp_path: Path) -> None:
+    rendered = CaseWorld(PageCase(PAGE), tmp_path).render()
+    summary: Any = parse(rendered["status/summary.yaml"]).documents[0].data
+    south: Any = parse(rendered["ulm/plugins/logs-ulm/plugin.yaml"]).documents[0].data
+
+    assert rendered["kiel/plugins/logs-kiel/plugin.yaml"].decode() == blocks("yaml")[1]
+    assert south["spec"]["optionValues"][0] == {"name": "buffer.size", "value": 64}
+    assert (summary["totals"]["findings"], summary["totals"]["drafted"]) == (0, 2)
+
+
+def test_the_page_has_the_one_order_of_layers() -> None:
+    assert table_of_layers() in PAGE.read_text()
+
+
+def test_codes_and_settings_of_the_page_are_there() -> None:
+    codes = {one.name for one in ALL_CODES}
+    told = set(re.findall(r"\(`([A-Z][A-Za-z]+)`\)", PAGE.read_text()))
+    settings = set(re.findall(r"`rules\.([a-z_]+)", PAGE.read_text()))
+
+    assert told
+    assert told <= codes
+    assert settings == {"central_cluster", "base_domain", "expressions", "plugin_outputs"}
+    assert settings <= RuleSettings.model_fields.keys()
