@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from reconciler.krm.findings import Code, Finding
+from reconciler.krm.findings import Code, Finding, Severity
 from reconciler.krm.names import dns_subdomain_fault
 from reconciler.rules.composition.codes import FEATURE_NOT_SUPPORTED, UNKNOWN_FIELD
 from reconciler.rules.composition.faults import Fault
@@ -27,9 +27,11 @@ class Told(Faults):
 
     notes: list[Finding] = field(default_factory=list)
 
-    def take(self, faults: Sequence[Fault], one: ConfigObject) -> None:
-        """Note what a part of the object was found to be wrong with, which names its own fields."""
-        self.findings += (fault.finding(one) for fault in faults)
+    def take(self, faults: Iterable[Fault], one: ConfigObject) -> None:
+        """Note what was found to be wrong with a part of the object, or odd about it; it names its own fields."""
+        for fault in faults:
+            withholds = fault.code.severity is Severity.ERROR
+            (self.findings if withholds else self.notes).append(fault.finding(one))
 
     @property
     def all(self) -> tuple[Finding, ...]:

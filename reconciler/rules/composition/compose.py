@@ -1,0 +1,154 @@
+"""Rendering one component in one environment: base resources, then one addon after the other (openchoreo 6, 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from reconciler.expressions import OMIT, Budget
+from reconciler.krm.findings import Finding
+from reconciler.krm.yaml import Path
+from reconciler.rules.composition.catalogue import ObjectTemplate, Patch, PatchedPlace
+from reconciler.rules.composition.codes import OBJECT_DUPLICATE, PATCH_TARGET_NOT_FOUND
+from reconciler.rules.composition.effective import Effective
+from reconciler.rules.composition.faults import Fault, FaultError, fault_of
+from reconciler.rules.composition.model import Instance
+from reconciler.rules.composition.patching.apply import Allowance
+from reconciler.rules.composition.patching.targets import Target, matches, read_target
+from reconciler.rules.composition.patching.writers import IsOrdered, Writers
+from reconciler.rules.composition.plan import Plan, Use
+from reconciler.rules.composition.rendered import Rendered, Trail
+from reconciler.rules.notes import Note
+from reconciler.snapshot.catalog import ConfigObject
+
+Bindings = Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Working:
+    """An instance of an addon that is to work on a component, with its values."""
+
+    use: Use
+    values: Effective
+
+
+class RenderError(Exception):
+    """A component cannot be rendered: an object of the catalogue has a fault that shows with its values."""
+
+    def __init__(self, one: ConfigObject, fault: Fault, instance: Instance | None) -> None:
+        super().__init__(fault.message)
+        self.one = one
+        self.fault = fault
+        self.instance = instance
+
+
+@dataclass
+class Canvas:
+    """The objects of a component while they are rendered, and what is odd about them."""
+
+    bindings: Bindings
+    budget: Budget
+    is_ordered: IsOrdered
+    objects: list[Rendered] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    allowance: Allowance = field(default_factory=Allowance)
+
+    def base(self, plan: Plan) -> None:
+        """Render the resources of the definition."""
+        one = plan.definition.one
+        with _blaming(one, None):
+            for entry in plan.definition.resources:
+                self._make(entry, entry.id, self.bindings, one, None)
+
+    def add(self, working: Working) -> None:
+        """Let an addon work, unless its condition does not hold; the condition is asked for elsewhere."""
+        use = working.use
+        addon, instance = use.addon, use.instance
+        bindings = {
+            **self.bindings, **working.values.bindings,
+            "instanceId": instance.id, "addon": {"name": instance.addon, "instanceId": instance.id},
+        }  # fmt: skip
+        if "resources" in addon.names:
+            bindings["resources"] = [deepcopy(one.data) for one in self.objects]
+        with _blaming(addon.one, instance):
+            for index, entry in enumerate(addon.creates):
+                name = entry.id or f"{instance.addon}-{instance.id}-{index}"
+                self._make(entry, name, bindings, addon.one, instance)
+            for patch in addon.patches:
+                self._patch(patch, bindings, addon.one, instance)
+
+    def _make(
+        self, entry: ObjectTemplate, name: str, bindings: Bindings, one: ConfigObject, by: Instance | None
+    ) -> None:
+        """Render an entry, once for each round of its loop."""
+        if not entry.include.holds(bindings, self.budget):
+            return
+        for inside in entry.loop.rounds(bindings, self.budget):
+            data, origins = entry.template.render_traced(inside, self.budget)
+            if data is OMIT:
+                continue
+            parts = {path: (origin.path, origin.text) for path, origin in origins.items()}
+            trail = Trail(one, by, entry.template.path, parts=parts)
+            made = Rendered(name, data, Writers(self.is_ordered, by), by, [trail])
+            self._refuse_twice(made, entry)
+            self.objects.append(made)
+
+    def _refuse_twice(self, made: Rendered, entry: ObjectTemplate) -> None:
+        for other in self.objects:
+            if other.key == made.key:
+                both = " and ".join(str(one.by) if one.by else "the definition" for one in (other, made))
+                raise FaultError(fault_of(OBJECT_DUPLICATE, entry.path, f"must not make {made.key} again: {both} do"))
+
+    def _patch(self, patch: Patch, bindings: Bindings, one: ConfigObject, by: Instance) -> None:
+        if not patch.condition.holds(bindings, self.budget):
+            return
+        found = False
+        rounds = 0
+        for inside in patch.loop.rounds(bindings, self.budget):
+            rounds += 1
+            target = _target(patch, inside, self.budget)
+            for each in [each for each in self.objects if matches(target, each.data, each.id)]:
+                found = True
+                for place in patch.places:
+                    self._write(place, patch, each, inside, one, by)
+        if rounds and not found:
+            message = f"{by} finds nothing to patch: no object is what {_shown(patch)} asks for"
+            self.findings.append(PATCH_TARGET_NOT_FOUND.finding(message, one.where_at((*patch.path, "target"))))
+
+    def _write(
+        self, place: PatchedPlace, patch: Patch, each: Rendered, inside: Bindings, one: ConfigObject, by: Instance
+    ) -> None:
+        bindings = {**inside, "target": deepcopy(each.data)} if "target" in place.names else inside
+        path = place.path.render(bindings, self.budget) if place.path else None
+        value = place.value.render(bindings, self.budget) if place.value else place.operation.value
+        operation = place.operation.rendered(value, path)
+        done = each.writers.patch(each.data, operation, by, self.allowance, skip_missing=patch.skips)
+        each.trails += (Trail(one, by, place.operation.at, write) for write in done.writes)
+        self.findings += (_told(note, each, one, place.operation.at) for note in done.notes)
+
+
+@contextmanager
+def _blaming(one: ConfigObject, instance: Instance | None) -> Iterator[None]:
+    try:
+        yield
+    except FaultError as error:
+        raise RenderError(one, error.fault, instance) from None
+
+
+def _target(patch: Patch, bindings: Bindings, budget: Budget) -> Target:
+    read = read_target(patch.target.render(bindings, budget), patch.target.path)
+    if isinstance(read, Target):
+        return read
+    raise FaultError(read[0])
+
+
+def _shown(patch: Patch) -> str:
+    return ".".join(str(step) for step in patch.target.path)
+
+
+def _told(note: Note, each: Rendered, one: ConfigObject, at: Path) -> Finding:
+    """Return what is to be said of a place of an object, at the operation that did it."""
+    return note.code.finding(f"{each.key}: {note.message}", one.where_at(at))

@@ -1,0 +1,90 @@
+"""The catalogue: definitions and addons by name, in whatever namespace they are written (openchoreo 1, 10.32)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from reconciler.krm.findings import Finding
+from reconciler.rules.composition.catalogue import Addon, Definition
+from reconciler.rules.composition.codes import OBJECT_DUPLICATE
+from reconciler.rules.composition.model import ADDON, DEFINITION, GROUP
+from reconciler.snapshot.catalog import Catalog, ConfigObject
+
+Read = TypeVar("Read")
+
+
+@dataclass(frozen=True)
+class Shelf(Generic[Read]):
+    """The objects of one kind that can be used, by name; `unusable` says of the others why not."""
+
+    kind: str
+    found: Mapping[str, Read]
+    unusable: Mapping[str, str]
+
+    def why_not(self, name: str) -> str:
+        """Return why there is none of a name that can be used."""
+        if name in self.unusable:
+            return f"{self.kind} {name} {self.unusable[name]}"
+        return f"there is no {self.kind} {name}; there are {', '.join(sorted({*self.found, *self.unusable})) or 'none'}"
+
+
+@dataclass(frozen=True)
+class Library:
+    """All that types and components are made of."""
+
+    definitions: Shelf[Definition]
+    addons: Shelf[Addon]
+    findings: tuple[Finding, ...] = ()
+
+
+def read_library(
+    catalog: Catalog,
+    definition: Callable[[ConfigObject], tuple[Definition | None, tuple[Finding, ...]]],
+    addon: Callable[[ConfigObject], tuple[Addon | None, tuple[Finding, ...]]],
+) -> Library:
+    """Return the catalogue as far as it can be read by these readers."""
+    findings: list[Finding] = []
+    return Library(
+        _shelf(catalog, DEFINITION, definition, findings), _shelf(catalog, ADDON, addon, findings), tuple(findings)
+    )
+
+
+def _shelf(
+    catalog: Catalog,
+    kind: str,
+    read: Callable[[ConfigObject], tuple[Read | None, tuple[Finding, ...]]],
+    findings: list[Finding],
+) -> Shelf[Read]:
+    unusable = {
+        key.name: "is there more than once" for key in catalog.duplicates if (key.group, key.kind) == (GROUP, kind)
+    }
+    found: dict[str, Read] = {}
+    for name, objects in named(catalog, kind).items():
+        if len(objects) > 1:
+            unusable[name] = "is there more than once"
+            findings += twice(objects)
+            continue
+        one, told = read(objects[0])
+        findings += told
+        if one is None:
+            unusable[name] = "cannot be used"
+        elif name not in unusable:
+            found[name] = one
+    return Shelf(kind, found, unusable)
+
+
+def named(catalog: Catalog, kind: str) -> Mapping[str, list[ConfigObject]]:
+    """Return the objects of a kind of the catalogue by name, in which namespace they may be written."""
+    found: dict[str, list[ConfigObject]] = {}
+    for one in catalog.of_kind(GROUP, kind):
+        found.setdefault(one.key.name, []).append(one)
+    return found
+
+
+def twice(objects: list[ConfigObject]) -> list[Finding]:
+    """Return what is said of objects that have one name, and may not."""
+    places = " and ".join(f"{one.key} at {one.file}:{one.document.line}" for one in objects)
+    message = f"{objects[0].key.kind} {objects[0].key.name} must be there once, in whatever namespace, and is {places}"
+    return [OBJECT_DUPLICATE.finding(message, one.where) for one in objects]

@@ -1,0 +1,60 @@
+"""Plans: a type, or a component without one, with all that its components are rendered by (openchoreo 11, 13)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from reconciler.krm.yaml import Path
+from reconciler.rules.composition.catalogue import Addon, Definition
+from reconciler.rules.composition.model import Instance, Side, Values
+from reconciler.rules.composition.schema import Schema
+from reconciler.rules.composition.text import CompiledRule, Condition
+from reconciler.snapshot.catalog import ConfigObject
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """One instance of an addon as somebody wants it: `by` says so at `path`.
+
+    `schema` is the addon's full one, with the defaults that a type has of its own. `config` are the values that are
+    given there, at `field` of that path. `keys` are the names that environments may override it by.
+    """
+
+    instance: Instance
+    addon: Addon
+    side: Side
+    key: str
+    schema: Schema
+    by: ConfigObject
+    path: Path
+    config: Values = field(default_factory=dict)
+    condition: Condition | None = None
+
+    @property
+    def config_path(self) -> Path:
+        """Where its values are given."""
+        return (*self.path, "config")
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """All that a component is rendered by, but itself and its environment.
+
+    `platform` are in the order of their work; `allowed` are by the key that components opt into them by, and `listed`
+    those of a component without a type, which has no others. `rules` are the type's, whose scope is the component.
+    """
+
+    one: ConfigObject
+    definition: Definition
+    platform: tuple[Use, ...] = ()
+    allowed: Mapping[str, Use] = field(default_factory=dict)
+    listed: tuple[Use, ...] = ()
+    rules: tuple[CompiledRule, ...] = ()
+    kind: str = ""
+    schema: Schema = field(default_factory=dict)
+
+    @property
+    def uses(self) -> Sequence[Use]:
+        """All uses of addons, whether or not a component has them."""
+        return (*self.platform, *self.allowed.values(), *self.listed)
