@@ -41,6 +41,9 @@ CODES = (
         Scope.DESTINATION,
         "Something goes to no cluster, or to one that has no Repository, while no fleet repository is set.",
     ),
+    OVERRIDE_UNUSED := Code(
+        "OverrideUnused", Severity.WARNING, Scope.OBJECT, "What overrides others applies to nothing that there is."
+    ),
     REPOSITORY_INVALID := Code(
         "RepositoryInvalid",
         Severity.ERROR,

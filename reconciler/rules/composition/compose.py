@@ -27,14 +27,6 @@ from reconciler.snapshot.catalog import ConfigObject
 Bindings = Mapping[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
-class Working:
-    """An instance of an addon that is to work on a component, with its values."""
-
-    use: Use
-    values: Effective
-
-
 class RenderError(Exception):
     """A component cannot be rendered: an object of the catalogue has a fault that shows with its values."""
 
@@ -59,21 +51,33 @@ class Canvas:
     def base(self, plan: Plan) -> None:
         """Render the resources of the definition."""
         one = plan.definition.one
-        with _blaming(one, None):
+        with blaming(one, None):
             for entry in plan.definition.resources:
                 self._make(entry, entry.id, self.bindings, one, None)
 
-    def add(self, working: Working) -> None:
-        """Let an addon work, unless its condition does not hold; the condition is asked for elsewhere."""
-        use = working.use
-        addon, instance = use.addon, use.instance
+    def seen_by(self, use: Use, values: Effective) -> Bindings:
+        """Return what an addon sees when it starts to work (openchoreo 5.4)."""
+        instance = use.instance
         bindings = {
-            **self.bindings, **working.values.bindings,
+            **self.bindings, **values.bindings,
             "instanceId": instance.id, "addon": {"name": instance.addon, "instanceId": instance.id},
         }  # fmt: skip
-        if "resources" in addon.names:
+        if "resources" in use.addon.names:
             bindings["resources"] = [deepcopy(one.data) for one in self.objects]
-        with _blaming(addon.one, instance):
+        return bindings
+
+    def is_active(self, use: Use, bindings: Bindings) -> bool:
+        """Tell whether an addon is to work: by what the type says, and by what it says itself (openchoreo 6.1)."""
+        with blaming(use.by, use.instance):
+            if use.condition and not use.condition.holds(self.bindings, self.budget):
+                return False
+        with blaming(use.addon.one, use.instance):
+            return use.addon.condition.holds(bindings, self.budget)
+
+    def add(self, use: Use, bindings: Bindings) -> None:
+        """Let an addon work: first it creates, then it patches (openchoreo 6.2, 6.3)."""
+        addon, instance = use.addon, use.instance
+        with blaming(addon.one, instance):
             for index, entry in enumerate(addon.creates):
                 name = entry.id or f"{instance.addon}-{instance.id}-{index}"
                 self._make(entry, name, bindings, addon.one, instance)
@@ -131,7 +135,8 @@ class Canvas:
 
 
 @contextmanager
-def _blaming(one: ConfigObject, instance: Instance | None) -> Iterator[None]:
+def blaming(one: ConfigObject, instance: Instance | None) -> Iterator[None]:
+    """Make a fault that is met one of an object, whose templates are rendered."""
     try:
         yield
     except FaultError as error:

@@ -18,7 +18,7 @@ class Use:
     """One instance of an addon as somebody wants it: `by` says so at `path`.
 
     `schema` is the addon's full one, with the defaults that a type has of its own. `config` are the values that are
-    given there, at `field` of that path. `keys` are the names that environments may override it by.
+    given there. `key` is that of its addon, and `is_named` tells that it has an id of its own.
     """
 
     instance: Instance
@@ -30,6 +30,12 @@ class Use:
     path: Path
     config: Values = field(default_factory=dict)
     condition: Condition | None = None
+    is_named: bool = False
+
+    @property
+    def override_key(self) -> str:
+        """The key by which environments override the addon of a component without a type (openchoreo 13.2)."""
+        return self.instance.id if self.is_named else self.key
 
     @property
     def config_path(self) -> Path:

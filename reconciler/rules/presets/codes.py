@@ -143,7 +143,6 @@ CODES = (
         Scope.OBJECT,
         "A PluginOverride names a plugin definition that does not exist.",
     ),
-    OVERRIDE_UNUSED := Code("OverrideUnused", Severity.WARNING, Scope.OBJECT, "A PluginOverride applies to no Plugin."),
     OWNER_LABEL_MISSING := Code(
         "OwnerLabelMissing", Severity.WARNING, Scope.OBJECT, "A preset does not say which team owns it."
     ),

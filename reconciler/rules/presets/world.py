@@ -11,7 +11,8 @@ from reconciler.krm.identity import ObjectKey
 from reconciler.krm.yaml import Path
 from reconciler.rules.clusters.inventory import Inventory
 from reconciler.rules.clusters.model import Cluster
-from reconciler.rules.presets.codes import OVERRIDE_DEFINITION_UNKNOWN, OVERRIDE_UNUSED
+from reconciler.rules.codes import OVERRIDE_UNUSED
+from reconciler.rules.presets.codes import OVERRIDE_DEFINITION_UNKNOWN
 from reconciler.rules.presets.layers import (
     CLUSTER_OPTIONS,
     ORGANIZATION_OPTIONS,
