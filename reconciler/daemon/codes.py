@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reconciler.expressions import codes as expressions
 from reconciler.krm import codes as krm
 from reconciler.krm.findings import Code, Scope, Severity
 from reconciler.packages import codes as packages
@@ -108,6 +109,7 @@ ALL_CODES = tuple(
     code
     for table in (
         krm.CODES,
+        expressions.CODES,
         snapshot.CODES,
         packages.CODES,
         rules.CODES,
@@ -116,7 +118,6 @@ ALL_CODES = tuple(
         placement.CODES,
         presets.CODES,
         composition.CODES,
-        tuple(composition.CEL_CODES.values()),
         templates.CODES,
         planning.CODES,
         CODES,

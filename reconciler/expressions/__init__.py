@@ -5,8 +5,9 @@ The parser and the regular expressions are loaded when the first expression need
 """
 
 from reconciler.expressions.budget import Budget, Limits
+from reconciler.expressions.codes import CODES
 from reconciler.expressions.environment import Environment, Program, evaluate_string, load_parser
-from reconciler.expressions.errors import CODES, Exhausted, ExpressionError
+from reconciler.expressions.errors import Exhausted, ExpressionError
 from reconciler.expressions.timestamps import Duration, Timestamp
 from reconciler.expressions.values import NONE, OMIT, Optional, Type, Uint
 

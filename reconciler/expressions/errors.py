@@ -6,8 +6,8 @@ from __future__ import annotations
 class ExpressionError(ValueError):
     """An expression that cannot be compiled, or whose evaluation failed.
 
-    `code` is one of the codes in `CODES`, `message` says what went wrong without the place, `line` and `column`
-    count from 1 and point into `expression`, the whole text. `str()` gives one line, `pointed()` two.
+    `code` is the name of one of the codes in `codes`, `message` says what went wrong without the place, `line` and
+    `column` count from 1 and point into `expression`, the whole text. `str()` gives one line, `pointed()` two.
     """
 
     def __init__(self, code: str, message: str, expression: str, offset: int) -> None:
@@ -45,30 +45,6 @@ def _printable(text: str) -> str:
 def _place(text: str, offset: int) -> tuple[int, int]:
     before = text[: max(0, min(offset, len(text)))]
     return before.count("\n") + 1, len(before) - before.rfind("\n")
-
-
-CODES: dict[str, str] = {
-    "CelSyntax": "the text is not CEL",
-    "CelArrowFunction": "the text has an arrow function, which CEL has not",
-    "CelTooLong": "the text has more characters than allowed",
-    "CelNesting": "comprehensions stand deeper in one another than allowed",
-    "CelTooDeep": "the expression, or a value it handles, is nested too deeply",
-    "CelUndeclared": "the expression names a variable that does not exist here",
-    "CelUndefinedField": "the expression reads a field that the declared shape does not have",
-    "CelUnknownFunction": "the expression calls a function that does not exist, or with too many or few arguments",
-    "CelNoOverload": "an operator or function does not take values of these types",
-    "CelNoSuchKey": "a map has no such key",
-    "CelIndex": "an index lies outside of its list or string",
-    "CelArithmetic": "a division by zero, or a number outside of its type's range",
-    "CelConversion": "a value cannot be converted",
-    "CelDuplicateKey": "a map would have a key twice",
-    "CelRegex": "a pattern is not an RE2 regular expression",
-    "CelArgument": "an argument has the right type and a wrong value",
-    "CelNone": "the value of an empty optional was asked for",
-    "CelBudget": "the evaluation needs more steps or bytes than allowed",
-    "CelNotString": "the result must be a string and is not",
-}
-"""Every code an `ExpressionError` can carry, and its meaning."""
 
 
 class Fault(Exception):  # noqa: N818  an error value of the language, not yet an error of anybody

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reconciler.expressions import CODES as CEL_MEANINGS
-from reconciler.krm.findings import Code, Scope, Severity
+from reconciler.expressions.codes import CODES as EXPRESSION_CODES
+from reconciler.krm.findings import Code, Scope, Severity, by_name
 
 CODES = (
     ADDON_CONFLICT := Code(
@@ -409,8 +409,5 @@ CODES = (
     ),
 )
 
-CEL_CODES = {
-    name: Code(name, Severity.ERROR, Scope.OBJECT, f"In an expression, {meaning}.")
-    for name, meaning in CEL_MEANINGS.items()
-}
-"""Those of expressions, by the code that an ExpressionError carries (openchoreo 5.5)."""
+CEL_CODES = by_name(EXPRESSION_CODES)
+"""Those of expressions, by the code that an ExpressionError carries."""

@@ -200,9 +200,9 @@ def _identity_fault(data: Any) -> str:
     """Return why data is no object, or ""."""
     if not isinstance(data, dict):
         return f"it is {named(data)}"
-    for name in ("apiVersion", "kind"):
-        if not isinstance(data.get(name), str) or not data[name]:
-            return f"{name} must be a string that is not empty, not {shown(data.get(name))}"
+    for given in ("apiVersion", "kind"):
+        if not isinstance(data.get(given), str) or not data[given]:
+            return f"{given} must be a string that is not empty, not {shown(data.get(given))}"
     metadata = data.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(name, str) or not name or len(name) > LONGEST_NAME:
