@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -30,6 +31,8 @@ BAKED = Renaming(
     },
     ("target", "resources", "addon"),
 )
+
+NESTED = {**BINDINGS, **{name: {"gauge": BINDINGS[name]} for name in ("spec", "parameters", "envOverrides")}}
 
 
 @pytest.mark.parametrize(
@@ -128,12 +131,40 @@ def test_keys_that_become_one() -> None:
 def test_what_is_baked_in_renders_to_the_same(text: str) -> None:
     rewritten = rewrite_template(text, AT, IN_PATCH, BAKED)
     scope = IN_BASE.including("spec").including("parameters").including("envOverrides")
-    nested = {name: {"gauge": BINDINGS[name]} for name in ("spec", "parameters", "envOverrides")}
 
     baked = compile_template(rewritten.data, AT, scope)
 
     plain = compile_template(text, AT, IN_PATCH).render({**BINDINGS, "instanceId": 'a "wheel"'}, Budget(LIMITS))
-    assert baked.render({**BINDINGS, **nested}, Budget(LIMITS)) == plain
+    assert baked.render(NESTED, Budget(LIMITS)) == plain
+
+
+PARTS = st.recursive(
+    st.sampled_from(
+        ["spec", "spec.count", "spec.notes['a']", "instanceId", "parameters", "'spec ${x}'", "has(spec.owner)", "1"]
+    ),
+    lambda inner: st.one_of(
+        st.tuples(inner, inner).map("[{0[0]}, {0[1]}]".format),
+        st.tuples(inner, inner).map("[{0[0]}].map(i, {0[1]})".format),
+        st.tuples(inner, inner).map("[{0[0]}].map(spec, {{'count': {0[1]}}})".format),
+        st.tuples(inner, inner).map("cel.bind(instanceId, {0[0]}, {0[1]})".format),
+        st.tuples(inner, inner).map("(spec.count > 2 ? {0[0]} : {0[1]})".format),
+        inner.map("{{'spec': {0}}}.spec".format),
+    ),
+    max_leaves=8,
+)
+
+
+@given(PARTS)
+def test_whatever_is_baked_in_renders_to_the_same(text: str) -> None:
+    assert outcome(rewrite_expression(text, AT, IN_PATCH, BAKED), NESTED) == outcome(text, BINDINGS)
+
+
+def outcome(text: str, values: Mapping[str, Any]) -> Any:
+    scope = IN_PATCH.including("spec").including("parameters")
+    try:
+        return compile_template(f"${{{text}}}", AT, scope).render({**values, "instanceId": 'a "wheel"'}, Budget(LIMITS))
+    except FaultError as error:
+        return error.fault.code
 
 
 JSON = st.recursive(
