@@ -278,6 +278,43 @@ def test_only_the_expression_that_wins_is_evaluated(options: Any, over: Any, exp
     assert [values(result, name) for name in plugins(result)] == ([{"it": expected}] if expected else [])
 
 
+@pytest.mark.parametrize(
+    ("text", "value", "codes"),
+    [
+        pytest.param("${global.greenhouse.metadata.edition}", 1.1, ["ExpressionRetyped"], id="a-number"),
+        pytest.param("'${global.greenhouse.metadata.edition}'", "1.10", [], id="in-quotes"),
+        pytest.param("v${global.greenhouse.metadata.edition}", "v1.10", [], id="part-of-a-text"),
+        pytest.param("${global.greenhouse.metadata.answer}", "yes", [], id="yes-is-a-text"),
+    ],
+)
+def test_texts_that_expressions_put_in(text: str, value: Any, codes: list[str]) -> None:
+    """8.1"""
+    labels = {"metadata.greenhouse.sap/edition": "1.10", "metadata.greenhouse.sap/answer": "yes"}
+
+    result = room([cluster("east", {"tier": "edge", **labels}), definition(), preset([by_expression("it", text)])])
+
+    assert told(result) == [*codes, "UndeclaredOption"]
+    assert values(result, "east/logs-east") == {"it": value}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("global.greenhouse.clusterName", id="injected"),
+        pytest.param(r"global.green\house.clusterName", id="in-another-spelling"),
+        pytest.param("global.greenhouse.teamNames", id="injected-no-more"),
+        pytest.param("global.greenhouse.clusterNames[0]", id="below-one-injected-no-more"),
+    ],
+)
+def test_what_is_injected_nobody_sets(name: str) -> None:
+    """8.2"""
+    result = room([EAST, SIZE, preset([given(name, "mine")])])
+
+    assert told(result) == ["ReservedOption"]
+    assert "mine" not in repr(plugins(result))
+    assert finding(result, "ReservedOption").where.pointer == "/spec/plugin/optionValues/0"
+
+
 def test_expressions_can_be_switched_off() -> None:
     result = room([EAST, definition([option("it")]), preset([by_expression("it", "a")])], expressions=False)
 
@@ -294,6 +331,19 @@ def test_labels_of_a_cluster_move_it_in_and_out() -> None:
     assert given("global.greenhouse.metadata.region", "n") in entries
     assert plugins(outside) == {}
     assert conditions(outside)["ClusterListEmpty"] == ("True", "NoClusterMatches")
+
+
+def test_metadata_of_a_cluster_changes_what_is_made_of_it_and_nothing_else() -> None:
+    """17.10"""
+    region = by_expression("host", "${global.greenhouse.metadata.region}.example")
+    texts = [definition([option("host"), option("size", "int", 1)]), preset([region, given("x.y", True)])]
+    labels = [{"tier": "edge", "metadata.greenhouse.sap/region": one} for one in ("north", "south")]
+
+    before, after = (plugins(room([cluster("east", one), *texts]))["east/logs-east"] for one in labels)
+
+    pairs = zip(before["spec"].pop("optionValues"), after["spec"].pop("optionValues"), strict=True)
+    assert [one["name"] for one, other in pairs if one != other] == ["global.greenhouse.metadata.region", "host"]
+    assert before == after
 
 
 def test_a_label_that_nobody_reads_changes_nothing() -> None:
@@ -371,6 +421,7 @@ def test_a_definition_that_is_not_there_changes_nothing() -> None:
 
 
 def test_a_default_that_changes_reaches_plugins() -> None:
+    """17.15"""
     before, after = (room([EAST, definition([option("size", "int", size)]), preset()]) for size in (1, 2))
 
     moved = variant_of(before, "east/logs-east").facts.items() ^ variant_of(after, "east/logs-east").facts.items()
@@ -463,9 +514,9 @@ def test_one_option_twice(texts: list[str], code: str, severity: str, made: bool
     ("entry", "code"),
     [
         pytest.param({"name": "a", "value": None}, "NoValueSource", id="17.19-null"),
-        pytest.param({"name": "a"}, "NoValueSource", id="no-source"),
-        pytest.param({"name": "a", "value": 1, "expression": "2"}, "MultipleValueSources", id="two-sources"),
-        pytest.param({"name": "a", "path": "b", "value": 1}, "AliasConflict", id="name-and-path"),
+        pytest.param({"name": "a"}, "NoValueSource", id="17.19-no-source"),
+        pytest.param({"name": "a", "value": 1, "expression": "2"}, "MultipleValueSources", id="17.19-two-sources"),
+        pytest.param({"name": "a", "path": "b", "value": 1}, "AliasConflict", id="17.19-name-and-path"),
         pytest.param({"value": 1}, "OptionNameInvalid", id="no-name"),
         pytest.param({"name": "a", "valueFrom": {"secret": {"name": "s"}}}, "SecretRefIncomplete", id="no-key"),
         pytest.param({"name": "a", "valueFrom": {"secret": "s"}}, "SecretRefIncomplete", id="no-key-flat"),

@@ -1,15 +1,17 @@
-"""Whatever people write: order matters only where it is said to, what goes shows the next, secrets never show."""
+"""Whatever people write: order matters only where it is said to, and what goes shows the next."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Collection
 from typing import Any
 
+import pytest
 from hypothesis import given as for_all
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from reconciler.krm.yaml import emit
+from reconciler.rules.presets.layers import LAYERS
 from tests.unit.rules.presets.presets_world import (
     Branches,
     cluster,
@@ -20,11 +22,13 @@ from tests.unit.rules.presets.presets_world import (
     option,
     organization,
     override,
+    plugin,
     plugins,
     preset,
     room,
-    secret,
     status,
+    steps,
+    told,
     values,
 )
 
@@ -102,26 +106,76 @@ def test_the_order_of_a_list_does_not_matter(
     assert plugins(before) == plugins(after)
 
 
-@settings(max_examples=60, deadline=None)
-@for_all(worlds(), st.data())
-def test_a_layer_that_goes_shows_the_next(texts: list[str], data: st.DataObject) -> None:
-    """Removing the statement that wins gives what the one below it says."""
-    result = room(texts)
-    assert result.variants
-    variant = data.draw(st.sampled_from(result.variants))
-    assert variant.provenance is not None
-    told_of = [
-        one for one in variant.provenance.layers() if not one["option"].startswith("global.") and len(one["steps"]) > 1
+ON_EAST: dict[str, Any] = {"clusters": {"clusterNames": ["east"]}}
+OF_SHIPPER: dict[str, Any] = {"definitions": ["shipper"]}
+REACH: dict[str, dict[str, Any]] = {
+    "generic": {},
+    "cluster": ON_EAST,
+    "definition": OF_SHIPPER,
+    "cluster-definition": {**ON_EAST, **OF_SHIPPER},
+}
+OVERRIDES = {
+    **{f"default-{name}": {**reach, "mode": "Default"} for name, reach in REACH.items()},
+    **{f"override-{name}": reach for name, reach in REACH.items()},
+}
+LADDERS = {kind: [one.id for one in LAYERS if one.id not in without] for kind, without in (
+    ("preset", {"plugin", "injected"}), ("plugin", {"preset", "preset-cluster", "injected"}),
+)}  # fmt: skip
+
+
+def stack(kind: str, layers: Collection[str]) -> list[str]:
+    """Return a world in which each of these layers says its own rank of the option `size`, and no other one does."""
+    said = {one.id: [given("size", rank)] if one.id in layers else [] for rank, one in enumerate(LAYERS)}
+    default = said["definition-default"][0]["value"] if said["definition-default"] else None
+    subject = preset(said["preset"], on={"east": said["preset-cluster"]})
+    return [
+        definition([option("size", "int", default)]),
+        cluster("east", overrides=said["cluster"]),
+        organization(said["organization"]),
+        plugin(said["plugin"]) if kind == "plugin" else subject,
+        *(override(said[name], name, **reach) for name, reach in OVERRIDES.items() if said[name]),
     ]
-    if not told_of:
-        return
-    one = data.draw(st.sampled_from(told_of))
-    winner, below = one["steps"][-1], one["steps"][-2]
-    number = int(winner["file"].removesuffix(".yaml"))
-    without = [text for at, text in enumerate(texts) if at != number]
-    if winner["by"].startswith("PluginOverride/"):
-        name = f"{variant.place.repository}/{variant.owner.key.name}"
-        assert values(room(without), name)[one["option"]] == below["after"]
+
+
+@settings(max_examples=40, deadline=None)
+@for_all(st.data())
+@pytest.mark.parametrize("kind", LADDERS)
+def test_a_layer_that_goes_shows_the_next(kind: str, data: st.DataObject) -> None:
+    """Any of them, taken away one by one from above."""
+    ladder = LADDERS[kind]
+    layers = data.draw(st.lists(st.sampled_from(ladder), unique=True, min_size=1))
+    left = sorted(layers, key=ladder.index)
+    while left:
+        found = room(data.draw(st.permutations(stack(kind, left))))
+        (name,) = plugins(found)
+        assert values(found, name) == {"size": [one.id for one in LAYERS].index(left[-1])}
+        assert [one["layer"] for one in steps(found, name, "size")] == left
+        left.pop()
+
+
+@settings(max_examples=40, deadline=None)
+@for_all(entries(1), entries(1), st.data())
+def test_the_order_of_other_lists_does_not_matter(
+    one: list[dict[str, Any]], other: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    """Of cluster entries, of choices of clusters, and of names of clusters and definitions."""
+
+    def world(mix: Any) -> Any:
+        choices: Any = [
+            {"clusterNames": mix(["east", "moon"])},
+            {"matchLabels": {"zone": "w"}},
+            {"ignoreClusters": ["x"]},
+        ]
+        entries_of = [{"clusterName": name, "overrides": said} for name, said in (("east", one), ("west", other))]
+        waits = [{"pluginRef": {"name": name}} for name in ("a", "b")]
+        return room([
+            DEFINITION, *CLUSTERS, override(mix(other), clusters=mix(choices), definitions=mix(["shipper", "gone"])),
+            preset(spec={"clusterOptionOverrides": mix(entries_of), "waitFor": waits}),
+        ])  # fmt: skip
+
+    before, after = world(list), world(lambda items: data.draw(st.permutations(items)))
+
+    assert (plugins(before), told(before)) == (plugins(after), told(after))
 
 
 @settings(max_examples=60, deadline=None)
@@ -133,31 +187,3 @@ def test_the_same_again_is_silent(texts: list[str]) -> None:
 
     assert shown(first) == shown(second)
     assert [data_of(one, data_of(one)) for one in first.variants] == [data_of(one) for one in first.variants]
-
-
-MARK = "marked-secret-7316"
-SECRETS = st.sampled_from([MARK, [MARK], {"a": MARK}, {MARK: 1}])
-
-
-@settings(max_examples=80, deadline=None)
-@for_all(SECRETS, st.integers(0, 4), st.booleans(), worlds())
-def test_no_secret_is_ever_shown(value: Any, place: int, covered: bool, texts: list[str]) -> None:
-    """Whatever layer a secret is written on, and whether or not a reference covers it."""
-    bad = given("key", value)
-    by_expression = {"name": "key", "expression": emit(value) + " ${global.nothing}"}
-    layers = [
-        preset([bad]),
-        preset(on={"east": [bad]}),
-        organization([bad]),
-        override([bad], "bad"),
-        preset([by_expression]),
-    ]
-    rest = [text for text in texts if not (place in (0, 1, 4) and "kind: PluginPreset" in text)]
-    rest = [text for text in rest if not (place == 2 and "kind: Organization" in text)]
-    above = [override([secret("key")], "z", priority=9, definitions=["shipper"])] if covered else []
-
-    result = room([*rest, layers[place], *above])
-
-    provenance = [one.provenance.layers() for one in result.variants if one.provenance]
-    everything = [findings(result), result.stalled, result.statuses, result.findings, plugins(result), provenance]
-    assert MARK not in repr(everything) + repr([one.facts for one in result.variants])
