@@ -85,7 +85,7 @@ class Writers:
         lost = self._lost(write, by)
         other = self._setter(write.location, by)
         if other and op in ("replace", "remove"):
-            lost[other] = write.location
+            lost = {other: write.location} | {one: place for one, place in lost.items() if one != other}
         elif other and not same(write.before, write.after):
             lost.pop(other, None)
             place = format_pointer(write.location)
