@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -46,8 +46,8 @@ class Check:
     """One walk over a tree; raises Fault at the first thing that is wrong.
 
     `shapes` has the declared variables, `nesting` is how deep loops may stand in one another. Afterwards `found` has
-    the declared variables that the expression uses, `places` where each of their names begins in the text, and
-    `extensions` what it uses beyond standard CEL.
+    the declared variables that the expression uses, `places` where each of their names begins in the text, `reads`
+    which fields of them it reads, and `extensions` what it uses beyond standard CEL.
     """
 
     names: Names
@@ -58,6 +58,7 @@ class Check:
     found: set[str] = field(default_factory=set)
     places: list[tuple[int, str]] = field(default_factory=list)
     extensions: set[str] = field(default_factory=set)
+    reads: set[tuple[str, ...]] = field(default_factory=set)
 
     def node(self, node: Node, local: frozenset[str], loops: int) -> None:
         """Check a node and all below it, with these local variables, inside of so many loops."""
@@ -97,6 +98,7 @@ class Check:
             case "variable":
                 self.found.add(meaning.name)
                 self.places.append((_name_at(node), meaning.name))
+                self.reads.add((meaning.name, *leading_fields(steps[meaning.used :])))
                 check_fields(meaning.name, self.shapes[meaning.name], steps[meaning.used :])
             case "function":
                 method = steps[meaning.used - 1]
@@ -145,6 +147,14 @@ class Check:
             raise Fault("CelUnknownFunction", f"{method.name}() is no method: {method.name}(x)", method.at)
         else:
             raise Fault("CelUnknownFunction", f"there is no method {method.name}()", method.at)
+
+
+def leading_fields(steps: tuple[Step, ...]) -> Iterator[str]:
+    """Yield the fields that are read one after the other, as far as they are written out."""
+    for step in steps:
+        if not isinstance(step, Field):
+            return
+        yield step.name
 
 
 def _name_at(node: Node) -> int:

@@ -78,15 +78,16 @@ class Program:
 
     `names` are the declared variables it uses, `extensions` the functions, macros and signs it uses that are not in
     standard CEL, so that other engines may not know them, and `places` where in the text declared variables stand: the
-    offset and the name of each, in their order; what a macro binds is none. `code`, `slots` (of its variables, by
-    name), `width` (how many slots there are) and `cost` (steps, without those of its loops and functions) are for the
-    evaluation.
+    offset and the name of each, in their order; what a macro binds is none. `reads` are the fields of variables that
+    it reads, as far as they are written out: `("spec", "size")`. `code`, `slots` (of its variables, by name), `width`
+    (how many slots there are) and `cost` (steps, without those of its loops and functions) are for the evaluation.
     """
 
     text: str
     names: frozenset[str]
     extensions: frozenset[str]
     places: tuple[tuple[int, str], ...]
+    reads: frozenset[tuple[str, ...]]
     limits: Limits
     code: Code
     slots: Mapping[str, int]
@@ -146,6 +147,7 @@ def _compiled(environment: Environment, text: str) -> Program:
         frozenset(check.found),
         frozenset(check.extensions),
         tuple(sorted(check.places)),
+        frozenset(check.reads),
         environment.limits,
         code,
         compiler.variables,

@@ -350,3 +350,19 @@ def test_errors_stay_on_one_line_whatever_they_quote() -> None:
 )
 def test_the_parser_is_loaded_when_it_is_asked_for(command: str, loaded: int) -> None:
     assert subprocess.run([sys.executable, "-c", LOADED.format(command)], check=False).returncode == loaded
+
+
+@pytest.mark.parametrize(
+    ("text", "reads"),
+    [
+        pytest.param("spec.size", {("spec", "size")}, id="field"),
+        pytest.param("spec.a.b.c + spec.d", {("spec", "a", "b", "c"), ("spec", "d")}, id="several"),
+        pytest.param("spec", {("spec",)}, id="whole"),
+        pytest.param("spec.items[0].name", {("spec", "items")}, id="as-far-as-an-index"),
+        pytest.param("spec.items.map(spec, spec.name)", {("spec", "items")}, id="what-a-macro-binds-is-no-variable"),
+        pytest.param("spec.?a.orValue(1)", {("spec", "a")}, id="optional"),
+        pytest.param("'spec.size'", set(), id="text"),
+    ],
+)
+def test_which_fields_a_program_reads(text: str, reads: set[tuple[str, ...]]) -> None:
+    assert Environment({"spec": None}).compile(text).reads == reads

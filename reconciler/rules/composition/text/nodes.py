@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from reconciler.expressions import OMIT, Budget, Program
@@ -23,10 +23,14 @@ from reconciler.rules.fields import dotted, named, shown
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a rendered value comes from: the place of a template in its document, and what is written there."""
+    """Where a rendered value comes from: the place of a template in its document, and what is written there.
+
+    `reads` are the fields of variables that its expressions read: `("spec", "size")`.
+    """
 
     path: Path
     text: str
+    reads: frozenset[tuple[str, ...]] = field(default=frozenset(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,7 @@ class Whole:
         """Return what the expression gives."""
         value = evaluate(self.program, run.bindings, run.budget, self.path)
         if run.origins is not None and value is not OMIT:
-            run.origins[at] = Origin(self.path, self.text)
+            run.origins[at] = Origin(self.path, self.text, self.program.reads)
         return value
 
 
@@ -85,8 +89,13 @@ class Mixed:
         text = "".join(piece if isinstance(piece, str) else self._spelled(piece, run) for piece in self.pieces)
         pay(run.budget, 0, 4 * len(text), self.path)
         if run.origins is not None:
-            run.origins[at] = Origin(self.path, self.text)
+            run.origins[at] = Origin(self.path, self.text, self.reads)
         return text
+
+    @property
+    def reads(self) -> frozenset[tuple[str, ...]]:
+        """The fields of variables that its expressions read."""
+        return frozenset().union(*(piece.reads for piece in self.pieces if not isinstance(piece, str)))
 
     def _spelled(self, program: Program, run: Run) -> str:
         value = evaluate(program, run.bindings, run.budget, self.path)
