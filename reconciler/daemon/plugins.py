@@ -2,57 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from posixpath import dirname
 from typing import Any
 
+from reconciler.daemon.owned import Owned, States
 from reconciler.daemon.publish import HEADS
 from reconciler.daemon.remotes import Remotes
 from reconciler.gitio.errors import GitError
-from reconciler.krm.identity import ObjectKey
 from reconciler.krm.yaml import YamlFile
 from reconciler.packages.parsing import parse_cached
 from reconciler.planning.destination import Destination
-from reconciler.planning.state import DestinationState, PackageRecord
-from reconciler.rules.guards import Unit
 from reconciler.rules.presets.model import GROUP, PLUGIN
 from reconciler.rules.presets.mutate import PLUGIN_FILE
 from reconciler.rules.remembered import Remembered
-from reconciler.rules.variant import Owner
 from reconciler.snapshot.files import FileTree
 
 _FOLDER = "plugins"
 
-States = Mapping[Destination, DestinationState]
 Published = Mapping[str, Mapping[str, Any]]
 
 
-class Plugins:
-    """The packages of Plugins on all clusters; what is owned there tell those whose state can be read."""
+class Plugins(Owned):
+    """The packages of Plugins on all clusters, and what stands in them; what is owned tell the states alone."""
 
     def __init__(
         self, destinations: Iterable[Destination], states: States, remotes: Remotes, known: Remembered[Published]
     ) -> None:
+        super().__init__(states, GROUP, PLUGIN)
         self._destinations = {one.name: one for one in destinations if one.deployment}
-        self._states = {one.name: state for one, state in states.items() if one.deployment}
         self._remotes = remotes
         self._known = known
-
-    def owned(self) -> Mapping[Unit, Owner]:
-        """Return the owners of the Plugins that were drafted or published, and are not on their way out."""
-        return {unit: record.owner for unit, record in self._records()}
-
-    def inputs(self) -> Mapping[Unit, Collection[str]]:
-        """Return what each of them was last made of."""
-        return {unit: record.trace.keys() for unit, record in self._records()}
-
-    def held(self) -> Mapping[ObjectKey, Mapping[Unit, int]]:
-        """Return for each preset its packages that are held, with how many it had then."""
-        found: dict[ObjectKey, dict[Unit, int]] = {}
-        for unit, record in self._records():
-            if (count := record.outcome.get("existing")) and record.owner.set:
-                found.setdefault(record.owner.set, {})[unit] = count
-        return found
 
     def published(self, cluster: str) -> Published:
         """Return the Plugins on the branch of a cluster by package, ours or not; {} for one that cannot be read.
@@ -70,13 +50,6 @@ class Plugins:
         except GitError:
             # whoever plans for the destination is told
             return {}
-
-    def _records(self) -> Iterator[tuple[Unit, PackageRecord]]:
-        for cluster, state in sorted(self._states.items()):
-            for package, record in state.standing():
-                key = record.owner.key
-                if (key.group, key.kind) == (GROUP, PLUGIN):
-                    yield (cluster, package), record
 
 
 def _plugins(files: FileTree) -> Published:
