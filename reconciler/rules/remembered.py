@@ -10,7 +10,7 @@ Value = TypeVar("Value")
 
 
 class Remembered(Generic[Value]):
-    """The values of this pass and the one before it; what a whole pass did not ask for is forgotten.
+    """The values that the last pass asked for, and those of this one; what a whole pass did not ask for is forgotten.
 
     Keys name everything that a value is made of. They hold it, too, so that no identity is ever given out twice.
     """
@@ -23,7 +23,7 @@ class Remembered(Generic[Value]):
         return len(self._before.keys() | self._now.keys())
 
     def turn(self) -> None:
-        """Begin another pass."""
+        """End a pass, and begin another."""
         self._before, self._now = self._now, {}
 
     def of(self, key: Hashable, make: Callable[[], Value]) -> Value:

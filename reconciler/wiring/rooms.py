@@ -121,9 +121,9 @@ class Catalogs:
         )  # fmt: skip
         before = Placed(states, remotes)
         placed = placements_of(catalog, layout.inventory, Around(before, percent, engine, before.held()))
-        self._published.turn()
         there = Plugins(layout.destinations, states, remotes, self._published)
         plugins = presets_of(catalog, layout.inventory, self._presets(there, engine), self._presets_made)
+        self._published.turn()
         told = RoomResult(findings=tuple(layout.findings))
         return _housed(joined([variants_of(catalog, around), placed, plugins, told]), layout, catalog)
 

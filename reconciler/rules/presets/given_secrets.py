@@ -6,7 +6,7 @@ declare it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -84,16 +84,25 @@ def withhold_secrets(
     for key in _doubtful(world, kept):
         for one in lists:
             secrets.found |= dict(one.given_to(key, _secret_names(world, key)))
-    for outcome in outcomes:
-        key = outcome.wish.spec.definition.key(outcome.wish.key.namespace)
-        if names := _secret_names(world, key):
-            meant = {id(one) for one in _lists_for(outcome.wish, world, reach)}
-            for one in lists:
-                secrets.found |= dict(one.given_to(key, names)) if id(one.contributor) in meant else {}
+    for plain, key in _given(outcomes, {one.contributor: one for one in lists}, world, reach):
+        secrets.found |= dict(plain.given_to(key, _secret_names(world, key)))
     return [_withheld(one, secrets) for one in outcomes] if secrets.found else list(outcomes)
 
 
-@dataclass(frozen=True)
+def _given(
+    outcomes: Iterable[Outcome], lists: Mapping[Contributor, _List], world: World, reach: Reach
+) -> Iterable[tuple[_List, ObjectKey]]:
+    """Return the lists, each with the definitions of the Plugins that it is for."""
+    # presets of one definition are for the same clusters, mostly
+    wishes = {(one.wish.key.namespace, one.wish.spec.definition, one.wish.cluster_name): one.wish for one in outcomes}
+    found: dict[tuple[Contributor, ObjectKey], None] = {}
+    for wish in wishes.values():
+        key = wish.spec.definition.key(wish.key.namespace)
+        found |= {(one, key): None for one in _lists_for(wish, world, reach) if one in lists}
+    return [(lists[one], key) for one, key in found]
+
+
+@dataclass(frozen=True, eq=False)
 class _List:
     """A list for many, of an organization: what it gives as it is, and the definitions that it is for, () for all."""
 
@@ -172,7 +181,7 @@ def _is_plain(said: Statement) -> bool:
 
 def _lists_for(wish: Wish, world: World, reach: Reach) -> Iterator[Contributor]:
     namespace = wish.key.namespace
-    yield from world.lists_for(namespace, wish.cluster.name if wish.cluster else "")
+    yield from world.lists_for(namespace, wish.cluster_name)
     meant = reach.meant(namespace, wish.spec.definition, wish.cluster)
     yield from (one.contributor for one in meant if one.read.sound)
 

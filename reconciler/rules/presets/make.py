@@ -87,7 +87,7 @@ class Maker:
         return Made(wish, self._variant(wish, release, resolution, marks, outputs, findings), release)
 
     def _contributors(self, wish: Wish) -> Iterator[Contributor]:
-        preset, cluster = wish.preset, wish.cluster.name if wish.cluster else ""
+        preset, cluster = wish.preset, wish.cluster_name
         yield from self._world.lists_for(wish.key.namespace, cluster)
         yield self._list(wish, PRESET_OPTIONS if preset else PLUGIN_OPTIONS, "", wish.spec.options)
         if preset and cluster in preset.cluster_options:
@@ -117,7 +117,7 @@ class Maker:
                 return Failed(wish, (PLUGIN_OVERRIDE_INVALID.name,), message)
         if lost := self._unread(wish):
             return lost
-        if why := self._world.doubt(wish.key.namespace, wish.cluster.name if wish.cluster else ""):
+        if why := self._world.doubt(wish.key.namespace, wish.cluster_name):
             return Failed(wish, (PLUGIN_OVERRIDES_INVALID.name,), f"it stays as it is: {why}")
         return None
 

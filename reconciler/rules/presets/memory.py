@@ -23,7 +23,7 @@ class Memory:
     """What can be taken over from one pass of the room to the next; a pass with an empty one comes to the same.
 
     Everything is kept by what it was made of, and by nothing else: objects of the config, labels of clusters, what is
-    published. It holds what the last pass asked for, and no more.
+    published. Between passes it holds what the last one asked for, and no more.
     """
 
     def __init__(self) -> None:
@@ -37,10 +37,13 @@ class Memory:
     def begin(self, around: Surroundings) -> None:
         """Begin a pass; one by other settings takes over no Plugin."""
         rules = tuple(getattr(around, one.name) for one in fields(around) if one.name not in _OF_THE_PASS)
-        for one in (self._read, self._clusters, self._published, self.lists, self.plugins):
-            one.turn()
         if rules != self._rules:
             self._rules, self.plugins = rules, Remembered()
+
+    def end(self) -> None:
+        """End a pass: what it has not asked for is forgotten."""
+        for one in (self._read, self._clusters, self._published, self.lists, self.plugins):
+            one.turn()
 
     def read(self, reader: Callable[[ConfigObject], _Read], one: ConfigObject) -> _Read:
         """Return what a reader makes of an object, of which it looks at nothing else."""

@@ -48,6 +48,11 @@ class Wish:
         return self.by if isinstance(self.by, Preset) else None
 
     @property
+    def cluster_name(self) -> str:
+        """The cluster that it is for, "" for none."""
+        return self.cluster.name if self.cluster else ""
+
+    @property
     def owner(self) -> Owner:
         """The owner of its package: the Plugin, which a preset makes (design 3)."""
         return Owner(self.key, API_VERSION, self.preset.key if self.preset else None)

@@ -61,6 +61,7 @@ def presets_of(
     run.make()
     run.keep_what_is_in_doubt()
     guards = run.guard()
+    memory.end()
     return RoomResult(
         tuple(one.variant for one in run.outcomes if isinstance(one, Made)),
         tuple(_told_once((*(one.stalled for one in run.outcomes if isinstance(one, Failed | Resting)), *run.stalled))),
