@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cProfile
+import gc
 import json
 import os
 import pstats
@@ -17,6 +18,7 @@ from typing import Any
 
 from structlog.testing import capture_logs
 
+from reconciler.__main__ import VALUES_BETWEEN_COLLECTIONS
 from reconciler.daemon.passes import Passes
 from reconciler.settings import Settings
 from reconciler.wiring import build_parts, build_push
@@ -44,6 +46,7 @@ def in_a_process(script: str, arguments: Sequence[str]) -> Any:
 
 def service() -> Passes:
     """Return a service that knows nothing yet of the world in this folder: `config`, `fleet.git` and `cache`."""
+    gc.set_threshold(VALUES_BETWEEN_COLLECTIONS)
     settings = Settings.model_validate(
         {"config": {"url": "config"}, "fleet": {"url": "./fleet.git"}, "cache": str(Path("cache").absolute())}
     )

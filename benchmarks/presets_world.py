@@ -38,6 +38,7 @@ def files(sizes: Sizes) -> Mapping[str, str]:
     """Return the files of the config."""
     found = {
         "acme.yaml": ORGANIZATION,
+        "notes.yaml": NOTES,
         "edge.yaml": EDGE,
         "everywhere.yaml": EVERYWHERE,
         "shipping.yaml": SHIPPING,
@@ -74,6 +75,7 @@ def preset(sizes: Sizes, index: int) -> str:
 
 
 def _changes() -> Iterator[tuple[str, tuple[str, str, str]]]:
+    yield "beside", ("notes.yaml", "value: 1", "value: 2")
     yield "cluster", ("preset-03.yaml", "value: 32}", "value: 48}")
     yield "tier", ("edge.yaml", "value: zfs", "value: btrfs")
     yield "default", ("definition-3.yaml", "default: none", "default: some")
@@ -83,6 +85,15 @@ def _changes() -> Iterator[tuple[str, tuple[str, str, str]]]:
 CHANGES: Mapping[str, tuple[str, str, str]] = dict(_changes())
 """Edits of the config: a file, what stands there, and what is to stand there once."""
 
+NOTES = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: notes
+  namespace: acme
+data:
+  value: 1
+"""
 ORGANIZATION = f"""\
 {_API}kind: Organization
 metadata:

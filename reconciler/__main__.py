@@ -6,12 +6,12 @@ import gc
 import sys
 
 # what a pass reads lives to its end, without cycles: looking for some after every 700 values is an eighth of its time
-_VALUES_BETWEEN_COLLECTIONS = 50_000
+VALUES_BETWEEN_COLLECTIONS = 50_000
 
 
 def main() -> None:
     """Run the command line and exit with its status."""
-    gc.set_threshold(_VALUES_BETWEEN_COLLECTIONS)
+    gc.set_threshold(VALUES_BETWEEN_COLLECTIONS)
     from reconciler.cli.entry import run
 
     sys.exit(run(sys.argv[1:]))
