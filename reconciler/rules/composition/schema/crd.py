@@ -6,6 +6,8 @@ from typing import Any
 
 from reconciler.rules.composition.names import crd_name, plural
 from reconciler.rules.composition.schema.dialect import LIST_TYPE, MAP_TYPE, Schema, converted, ordered
+from reconciler.rules.composition.schema.validation import violations_once
+from reconciler.rules.composition.schema.values import with_defaults
 
 _VERSION = "v1alpha1"
 
@@ -31,11 +33,20 @@ def _structural(schema: Schema) -> Schema:
     # openchoreo 3.2: hints for pages are nothing that Kubernetes would take
     node = {keyword: value for keyword, value in schema.items() if not keyword.startswith("x-query-")}
     if node.get(LIST_TYPE) == "set":
-        node["items"] = _atomic(node["items"])
+        node.update(_set_of(node.pop(LIST_TYPE), node["items"]))
+    if node.get("default") is not None:
+        node["default"] = _complete(node["default"], schema)
     return node
 
 
-def _atomic(items: Schema) -> Schema:
-    """Return the schema of items that Kubernetes compares as a whole, as a set's must be."""
-    mark = {"array": LIST_TYPE, "object": MAP_TYPE}.get(items["type"])
-    return ordered(items | {mark: "atomic"}) if mark else items
+def _complete(default: Any, schema: Schema) -> Any:
+    """Return a default that Kubernetes takes: it checks what is written, before the defaults inside have filled it."""
+    return with_defaults(default, schema) if violations_once(default, schema, ()) else default
+
+
+def _set_of(mark: str, items: Schema) -> Schema:
+    """Return the keywords of a set, whose items Kubernetes wants to be compared as a whole, and never null."""
+    if items.get("nullable"):
+        return {}
+    atomic = {"array": LIST_TYPE, "object": MAP_TYPE}.get(items["type"])
+    return {"items": ordered(items | {atomic: "atomic"}) if atomic else items, LIST_TYPE: mark}

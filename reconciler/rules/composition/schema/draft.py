@@ -10,7 +10,7 @@ from reconciler.rules.composition.schema.dialect import LIST_TYPE, Schema, conve
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 # expressions count in 64 bits, and so does Kubernetes (openchoreo 5.5)
-RANGES: dict[str, tuple[float, float]] = {
+_RANGES: dict[str, tuple[float, float]] = {
     "integer": (-(2**63), 2**63 - 1),
     "number": (-sys.float_info.max, sys.float_info.max),
 }
@@ -54,8 +54,8 @@ def _let_be_null(draft: dict[str, Any]) -> None:
 
 def _strict(schema: Schema) -> dict[str, Any]:
     draft = _drafted(schema)
-    if schema["type"] in RANGES:
-        lowest, highest = RANGES[schema["type"]]
+    if schema["type"] in _RANGES:
+        lowest, highest = _RANGES[schema["type"]]
         draft["minimum"] = max(lowest, draft.get("minimum", lowest))
         draft["maximum"] = min(highest, draft.get("maximum", highest))
     if "pattern" in draft:

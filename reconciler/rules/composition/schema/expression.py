@@ -9,6 +9,7 @@ from reconciler.rules.composition.schema.refusal import RefusalError
 from reconciler.rules.fields import shown
 
 _QUOTES = "\"'"
+_FLAGS = ("required", "nullable", "uniqueItems")
 _PAIRS = {"[": "]", "{": "}"}
 
 
@@ -187,7 +188,7 @@ def _without_escapes(text: str) -> str:
 
 
 def _no_value(key: str, column: int) -> str:
-    hint = f"write {key}=true" if key in ("required", "nullable", "uniqueItems") else f"write {key}="
+    hint = f"write {key}=" + ("true" if key in _FLAGS else ", or put text with blanks into quotes")
     return f"has at column {column} the marker {_short(key)} without a value: {hint}"
 
 

@@ -72,7 +72,7 @@ def required_mark(markers: Iterable[Marker]) -> bool | None:
 def json_value(text: str) -> Any:
     """Return the value that JSON text says; raises ValueError with what is wrong with it.
 
-    Numbers that no double holds, fields that are there twice, and more levels than schemas have are refused.
+    Numbers that no double holds, half characters, fields that are there twice, and too many levels are refused.
     """
     try:
         value = json.loads(text, parse_constant=_no_constant, parse_float=_float, object_pairs_hook=_object)
@@ -80,7 +80,17 @@ def json_value(text: str) -> Any:
         raise ValueError(_TOO_DEEP) from None
     if is_deep(value):
         raise ValueError(_TOO_DEEP)
+    if "\\u" in text and not _is_encodable(value):
+        raise ValueError("it has text that UTF-8 cannot write")
     return value
+
+
+def _is_encodable(value: Any) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def is_deep(value: Any) -> bool:

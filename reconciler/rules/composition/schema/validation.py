@@ -16,7 +16,7 @@ from reconciler.krm.yaml import Path
 from reconciler.rules.composition import codes
 from reconciler.rules.composition.faults import Fault
 from reconciler.rules.composition.schema.dialect import Schema, below
-from reconciler.rules.composition.schema.draft import RANGES, engine_schema
+from reconciler.rules.composition.schema.draft import engine_schema
 from reconciler.rules.fields import dotted, named, shown
 
 _TYPES = {
@@ -27,7 +27,6 @@ _TYPES = {
     "array": "a list",
     "object": "a mapping",
 }
-_EXCLUSIVE = {"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"}
 _REMEMBERED = 512
 # the library follows a value for 255 levels, YAML for 100
 _DEEPEST = 200
@@ -110,7 +109,7 @@ def _faults(error: jsonschema_rs.ValidationError, value: Any, schema: Schema, pa
             name = details["property"]
             yield _fault((*place, name), f"must be given: {_TYPES[node['properties'][name]['type']]}"), keyword
         case _:
-            yield _fault(place, _words(keyword, node, found)), keyword
+            yield _fault(place, _words(keyword, details, node, found)), keyword
 
 
 def _node(schema: Schema, path: Sequence[str | int]) -> Schema:
@@ -121,7 +120,7 @@ def _node(schema: Schema, path: Sequence[str | int]) -> Schema:
     return schema
 
 
-def _words(keyword: str, node: Schema, value: Any) -> str:
+def _words(keyword: str, details: Mapping[str, Any], node: Schema, value: Any) -> str:
     match keyword:
         case "type":
             kinds = f"{_TYPES[node['type']]} or null" if node.get("nullable") else _TYPES[node["type"]]
@@ -135,11 +134,10 @@ def _words(keyword: str, node: Schema, value: Any) -> str:
         case "uniqueItems":
             return f"must not have the item {shown(_twice(value))} twice"
         case _:
-            return f"must {_bound(keyword, node, value)}"
+            return f"must {_bound(keyword, details['limit'], value)}"
 
 
-def _bound(keyword: str, node: Schema, value: Any) -> str:
-    limit = node.get(keyword)
+def _bound(keyword: str, limit: float, value: Any) -> str:
     match keyword:
         case "minLength" | "maxLength":
             return f"have at {_side(keyword)} {limit} characters, not {len(value)}: {shown(value)}"
@@ -148,12 +146,10 @@ def _bound(keyword: str, node: Schema, value: Any) -> str:
         case "minProperties" | "maxProperties":
             return f"have at {_side(keyword)} {limit} fields, not {len(value)}"
         case "exclusiveMinimum":
-            return f"be more than {node['minimum']}, not {shown(value)}"
+            return f"be more than {limit}, not {shown(value)}"
         case "exclusiveMaximum":
-            return f"be less than {node['maximum']}, not {shown(value)}"
+            return f"be less than {limit}, not {shown(value)}"
         case _:
-            if limit is None or node.get(_EXCLUSIVE[keyword]):
-                limit = RANGES[node["type"]][keyword == "maximum"]
             return f"be at {_side(keyword)} {limit}, not {shown(value)}"
 
 
@@ -166,8 +162,25 @@ def _bare(option: object) -> str:
 
 
 def _twice(items: Sequence[Any]) -> Any:
-    texts = [json.dumps(item, sort_keys=True) for item in items]
-    return next((item for item, text in zip(items, texts, strict=True) if texts.count(text) > 1), items[-1])
+    seen: set[str] = set()
+    for item in items:
+        text = json.dumps(_by_value(item), sort_keys=True)
+        if text in seen:
+            return item
+        seen.add(text)
+    raise AssertionError("the validator found an item twice")
+
+
+def _by_value(item: Any) -> Any:
+    match item:
+        case dict():
+            return {key: _by_value(one) for key, one in item.items()}
+        case list():
+            return [_by_value(one) for one in item]
+        case float() if item.is_integer():
+            return int(item)
+        case _:
+            return item
 
 
 def _unknown(path: Path, allowed: Sequence[str]) -> Fault:
@@ -192,7 +205,10 @@ def _no_json(value: Any, path: Path) -> Iterator[Fault]:
         if isinstance(one, Mapping):
             odd = [key for key in one if not isinstance(key, str)]
             yield from (_fault(place, f"must have strings for keys, not {shown(key)}: quote it") for key in odd)
-            waiting += [(item, (*place, key)) for key, item in one.items() if isinstance(key, str)]
+            # a key is text as well
+            waiting += [
+                (part, (*place, key)) for key, item in one.items() if isinstance(key, str) for part in (key, item)
+            ]
         elif isinstance(one, list):
             waiting += [(item, (*place, index)) for index, item in enumerate(one)]
         elif isinstance(one, str) and not _is_encodable(one):
