@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.findings import Code
@@ -39,15 +39,29 @@ def locate(
     not find is none. Raises FaultError where the path leads nowhere, unless `skip_missing` and it is merely not there.
     """
     walk = _Walk(path, op, at, skip_missing)
-    spots = [_Spot((), document)]
-    for number, step in enumerate(path.steps, 1):
+    start = _start(document, path)
+    spots = [start]
+    for number, step in enumerate(path.steps[len(start.location) :], len(start.location) + 1):
         is_last = number == len(path.steps)
         spots = walk.on(spots, step, is_last=is_last)
     return tuple(spot.location for spot in spots)
 
 
-@dataclass(frozen=True)
-class _Spot:
+def _start(document: Any, path: PatchPath) -> _Spot:
+    """Return how far the keys of a path lead that are there, the last step aside: the most of most paths."""
+    names: list[str] = []
+    for step in path.steps[:-1]:
+        if not (isinstance(step, Key) and isinstance(document, dict)):
+            break
+        below = document.get(step.name)
+        if below is None:
+            break
+        names.append(step.name)
+        document = below
+    return _Spot(tuple(names), document)
+
+
+class _Spot(NamedTuple):
     """A place on the way, and what is there: ABSENT where it is yet to be made."""
 
     location: Location

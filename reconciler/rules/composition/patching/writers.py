@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.krm.conflicts import ABSENT
@@ -19,12 +20,13 @@ from reconciler.rules.edits import value_at
 from reconciler.rules.notes import Note
 
 IsOrdered = Callable[[Instance, Instance], bool]
+_Told = tuple[Instance, Note]
 _HOW = "requires or loadOrder of one of them would say that this is meant"
 
 
 @dataclass(frozen=True)
 class Patched:
-    """What an operation did to an object, and what is to be said of it."""
+    """What an operation did to an object, and what is to be said of it: each thing once, at its first place."""
 
     writes: tuple[Write, ...]
     notes: tuple[Note, ...]
@@ -48,20 +50,20 @@ class Writers:
 
         What another addon added to a map is merged with where both are maps or lists. Raises FaultError.
         """
-        notes: list[Note] = []
+        told: list[_Told] = []
 
         def merges(place: Location) -> bool:
             other = self._merged_with(document, operation, place, by)
             if other:
                 message = f"{by} adds to what {other} set at {format_pointer(place)}: both are merged"
-                notes.extend(self._note(MERGED_WRITE, message, place, by, other))
+                told.extend(self._note(MERGED_WRITE, message, place, by, other))
             return other is not None
 
         writes = apply(document, operation, allowance, skip_missing=skip_missing, merges=merges)
         for write in writes:
-            notes.extend(self._overwriting(operation.op, write, by))
+            told.extend(self._overwriting(operation.op, write, by))
             self._root.take(write, by)
-        return Patched(writes, tuple(notes))
+        return Patched(writes, tuple(_once(told)))
 
     def writer_of(self, place: Location) -> Instance | None:
         """Return who made what is at a place, None where that was the definition."""
@@ -79,7 +81,7 @@ class Writers:
         mark = self._root.nearest(place)
         return mark.by if mark.is_set and mark.by != by else None
 
-    def _overwriting(self, op: Op, write: Write, by: Instance) -> Iterator[Note]:
+    def _overwriting(self, op: Op, write: Write, by: Instance) -> Iterator[_Told]:
         if write.before is ABSENT:
             return
         lost = self._lost(write, by)
@@ -105,10 +107,19 @@ class Writers:
                 found.setdefault(one, place)
         return found
 
-    def _note(self, code: Code, message: str, place: Location, by: Instance, other: Instance) -> Iterator[Note]:
+    def _note(self, code: Code, message: str, place: Location, by: Instance, other: Instance) -> Iterator[_Told]:
         # who declared an order meant what comes of it
         if not self._is_ordered(by, other):
-            yield Note(code, message, place)
+            yield other, Note(code, message, place)
+
+
+def _once(told: list[_Told]) -> Iterator[Note]:
+    """Yield what one operation has to say of each other addon, at its first place: a wildcard may have thousands."""
+    places = Counter((other, note.code.name) for other, note in told)
+    firsts = {(other, note.code.name): note for other, note in reversed(told)}
+    for key, count in places.items():
+        more = f" (as at {count - 1:,} more places)" if count > 1 else ""
+        yield replace(firsts[key], message=f"{firsts[key].message}{more}")
 
 
 @dataclass

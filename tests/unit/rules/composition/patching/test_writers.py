@@ -253,6 +253,17 @@ def test_a_note_names_both_and_what_would_end_it() -> None:
     assert not found.notes[0].is_error
 
 
+def test_many_places_of_one_operation_are_told_once() -> None:
+    document, writers = {"c": [{"v": 0} for _ in range(1_500)]}, Writers(nobody)
+    writers.patch(document, operation("replace", "/c[*]/v", 1), A, Allowance())
+
+    found = writers.patch(document, operation("merge", "/c[*]/v", 2), B, Allowance())
+
+    assert len(found.writes) == 1_500
+    assert [format_pointer(note.path) for note in found.notes] == ["/c/0/v"]
+    assert found.notes[0].message.endswith("(as at 1,499 more places)")
+
+
 def test_who_creates_an_object_is_its_writer_and_has_no_say() -> None:
     document, writers = {"data": {"x": 1}}, Writers(nobody, creator=A)
 
