@@ -103,9 +103,7 @@ class Mixed:
             raise self._no_text(TEMPLATE_NULL_IN_TEXT, program, "null", 'an empty text is ""')
         if value is OMIT:
             raise self._no_text(TEMPLATE_OMIT_IN_TEXT, program, "omit()", "only a whole value can be left out")
-        text = spell(value)
-        pay(run.budget, 0, 4 * len(text), self.path)
-        return text
+        return spell(value)
 
     def _no_text(self, code: Code, program: Program, what: str, hint: str) -> FaultError:
         message = (

@@ -52,7 +52,7 @@ def pay(budget: Budget, steps: int, size: int, path: Path) -> None:
 
 
 def as_data(value: Any) -> Any:
-    """Return a value of CEL as data; what it omits of lists and maps falls away. Raises ResultError."""
+    """Return a value of CEL as data, or `OMIT`, which CEL has in no list or map. Raises ResultError."""
     match value:
         case str() | bool() | None:
             return value
@@ -63,9 +63,9 @@ def as_data(value: Any) -> Any:
         case float() if math.isfinite(value):
             return value
         case list():
-            return [as_data(item) for item in value if item is not OMIT]
+            return [as_data(item) for item in value]
         case dict():
-            return {_key(key): as_data(one) for key, one in value.items() if one is not OMIT}
+            return {_key(key): as_data(one) for key, one in value.items()}
         case _ if value is OMIT:
             return value
         case _:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -151,7 +152,8 @@ def test_what_is_wrong_before_a_render(text: str, code: str, message: str) -> No
     "text",
     [
         pytest.param("${nope ? 1 : 2}", id="no-key-but-a-condition"),
-        pytest.param("${spec.count.nope}", id="another-code"),
+        pytest.param("${true ? nope : 1}", id="neither-is-a-choice"),
+        pytest.param("${spec-nope(1)}", id="another-code"),
         pytest.param("${nope.size() + 1}", id="no-shell"),
     ],
 )
@@ -254,6 +256,7 @@ def test_one_budget_for_all_of_a_render(data: Any, limits: Limits) -> None:
         template.render(bindings, budget)
 
     assert caught.value.fault.code.name == "CelBudget"
+    assert re.search("one render of everything|together with what is rendered before", caught.value.fault.message)
     assert budget.steps < 0 or budget.bytes < 0
     assert limited("${spec.text}", limits).render(bindings, Budget(limits)) == "a" * 500
 
