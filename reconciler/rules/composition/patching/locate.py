@@ -20,7 +20,7 @@ from reconciler.rules.composition.codes import (
 )
 from reconciler.rules.composition.faults import FaultError, fault_of
 from reconciler.rules.composition.patching.paths import End, Every, Filter, Index, Key, Numeric, PatchPath, Step
-from reconciler.rules.composition.scalars import scalar_text
+from reconciler.rules.composition.spelling import spell
 from reconciler.rules.fields import shown
 
 Op = Literal["add", "replace", "remove", "merge"]
@@ -164,7 +164,7 @@ def _meets(item: Any, step: Filter) -> bool:
     if isinstance(item, dict | list):
         return False
     if step.is_quoted:
-        return ("" if item is None else scalar_text(item)) == step.literal
+        return ("" if item is None else spell(item)) == step.literal
     # true is no number here, though it is one in Python
     return item == step.literal and isinstance(item, bool) == isinstance(step.literal, bool)
 

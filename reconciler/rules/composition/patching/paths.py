@@ -14,9 +14,9 @@ from reconciler.krm.findings import Code
 from reconciler.krm.yaml import Path
 from reconciler.rules.composition.codes import PATH_FILTER_UNSUPPORTED, PATH_ROOT, PATH_SYNTAX
 from reconciler.rules.composition.faults import Fault, FaultError, fault_of
-from reconciler.rules.composition.scalars import Scalar
 from reconciler.rules.fields import shown
 
+Scalar = str | int | float | bool | None
 MAX_LENGTH = 4_096
 MAX_STEPS = 100
 FORMS = "[0], [*], [-], ['a key'] or [?(@.field=='value')]"

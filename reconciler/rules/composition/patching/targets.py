@@ -12,7 +12,7 @@ from reconciler.rules.composition.codes import TARGET_EMPTY, TARGET_INVALID
 from reconciler.rules.composition.faults import Fault, fault_of
 from reconciler.rules.composition.patching.operations import OWN, TEMPLATE_MARK
 from reconciler.rules.composition.patching.pods import CONTAINER_LISTS, pod_list, value_or_text_at
-from reconciler.rules.composition.scalars import scalar_text
+from reconciler.rules.composition.spelling import spell
 from reconciler.rules.fields import meant, named
 
 FIELDS = ("resourceType", "resourceId", "selector", "containerName", "containers", "group", "version")
@@ -98,7 +98,7 @@ class _Question:
         return self._is_open(container)
 
     def _among(self, value: Any, wanted: tuple[str, ...]) -> bool:
-        return self._is_open(value) or (isinstance(value, str | int | float) and scalar_text(value) in wanted)
+        return self._is_open(value) or (isinstance(value, str | int | float) and spell(value) in wanted)
 
     def _is_open(self, value: Any) -> bool:
         return self.templates and _is_template(value)
@@ -180,7 +180,7 @@ class _Reader:
             if value is None or isinstance(value, Mapping | list):
                 self._fault((*_LABELS, str(key)), f"must be a string, not {named(value)}")
             elif not any([self._is_open(key), self._is_open(value)]):
-                yield str(key), scalar_text(value)
+                yield str(key), spell(value)
 
     def _checked(self, target: Target) -> Target | tuple[Fault, ...]:
         if self._open:
