@@ -38,8 +38,8 @@ FROM: list[Any] = [
 SLIPS: list[Any] = [
     MARK, f"token: {MARK}", [MARK], {"token": MARK}, {"token": {"value": MARK}}, {"name": {"token": MARK}},
     {"name": ["token", MARK]}, {"name": "token", MARK: MARK}, {"name": "token", "values": MARK},
-    {"name": "token", "Value": [MARK]}, {"name": f"token={MARK}", "value": 1}, {"value": MARK},
-    {"name": "token", "path": MARK, "value": 1}, {"name": "token", "path": "tokens", "value": MARK},
+    {"name": "token", "Value": [MARK]}, {"name": f"token={MARK}", "value": 1}, {"name": f"token={MARK}"},
+    {"value": MARK}, {"name": "token", "path": MARK, "value": 1}, {"name": "token", "path": "tokens", "value": MARK},
     {"name": "token", "value": MARK, "expression": MARK}, {"name": "token", "expression": [MARK]},
     {"name": "token", "value": MARK, "valueFrom": {"secret": MARK}},
 ]  # fmt: skip
@@ -52,7 +52,9 @@ ENTRIES: st.SearchStrategy[Any] = st.one_of(
     st.sampled_from(SLIPS),
 )
 PLANTED: st.SearchStrategy[Any] = st.one_of(
-    *(st.lists(ENTRIES, min_size=1, max_size=2) for _ in range(4)), st.sampled_from(LISTS)
+    *(st.lists(ENTRIES, min_size=1, max_size=2) for _ in range(4)),
+    st.sampled_from(LISTS),
+    ENTRIES.map(lambda entry: [entry, entry]),
 )
 REACH: st.SearchStrategy[dict[str, Any]] = st.sampled_from([
     {}, {"definitions": ["shipper"]}, {"clusters": {"clusterNames": ["east"]}}, {"mode": "Default"},

@@ -56,6 +56,13 @@ class _Secrets:
 
     found: dict[Where, _Secret] = field(default_factory=dict)
 
+    def add(self, lists: Iterable[_List], definition: ObjectKey, names: Collection[str]) -> None:
+        """Note what lists give to these options of a definition; of two that declare one the first is told."""
+        for one in lists:
+            for where, secret in one.given_to(definition, names):
+                known = self.found.setdefault(where, secret)
+                self.found[where] = min(known, secret, key=lambda each: each.definition)
+
     def have(self, statements: Collection[Statement]) -> bool:
         """Tell whether one of the statements is one of them."""
         return any(one.where in self.found for one in statements)
@@ -78,14 +85,16 @@ def withhold_secrets(
     is known: what they may be for counts as if they had Plugins everywhere.
     """
     lists = [one for one in _lists(world) if one.plain]
-    if not lists:
-        return list(outcomes)
+    plain = {name for one in lists for name, _ in one.plain}
+    doubtful = _doubtful(world, kept) if lists else set()
+    keys = doubtful | {one.wish.spec.definition.key(one.wish.key.namespace) for one in outcomes if lists}
+    # mostly none, and then nothing is looked through
+    names = {key: some for key in keys if (some := plain & _secret_names(world, key))}
     secrets = _Secrets()
-    for key in _doubtful(world, kept):
-        for one in lists:
-            secrets.found |= dict(one.given_to(key, _secret_names(world, key)))
-    for plain, key in _given(outcomes, {one.contributor: one for one in lists}, world, reach):
-        secrets.found |= dict(plain.given_to(key, _secret_names(world, key)))
+    for key in doubtful & names.keys():
+        secrets.add(lists, key, names[key])
+    for one, key in _given(outcomes, {one.contributor: one for one in lists}, world, reach) if names else ():
+        secrets.add([one], key, names.get(key, ()))
     return [_withheld(one, secrets) for one in outcomes] if secrets.found else list(outcomes)
 
 
@@ -156,17 +165,17 @@ def _definition_name(data: Mapping[str, Any]) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _secret_names(world: World, key: ObjectKey) -> Collection[str]:
+def _secret_names(world: World, key: ObjectKey) -> frozenset[str]:
     """Return the options that a definition declares as secret; of one that is invalid, those that may be."""
     usable = world.definitions.get(key)
     if usable:
-        return [one.name for one in usable.definition.options.values() if one.type == "secret"]
-    one = world.catalog.get(key)
-    spec = one.data.get("spec") if one else None
+        return frozenset(one.name for one in usable.definition.options.values() if one.type == "secret")
+    invalid = world.catalog.get(key)
+    spec = invalid.data.get("spec") if invalid else None
     options = spec.get("options") if isinstance(spec, Mapping) else None
     entries = [each for each in options if isinstance(each, Mapping)] if isinstance(options, list) else []
     named = [each for each in entries if isinstance(each.get("name"), str)]
-    return [each["name"] for each in named if each.get("type") == "secret" or each.get("type") not in OPTION_TYPES]
+    return frozenset(one["name"] for one in named if one.get("type") == "secret" or one.get("type") not in OPTION_TYPES)
 
 
 def _is_plain(said: Statement) -> bool:

@@ -49,7 +49,7 @@ def _read_options(spec: Fields) -> Mapping[str, Option]:
     for fields in unquoted_mappings(spec, "options", None, quotes=True):
         option = _read_option(fields)
         if option.name in found:
-            fields.fault("name", f"must not declare {shown(option.name)} again", DUPLICATE_OPTION_DEFINITION)
+            fields.fault("name", f"must not declare {shown_name(option.name)} again", DUPLICATE_OPTION_DEFINITION)
         found.setdefault(option.name, option)
     return found
 

@@ -90,7 +90,7 @@ def _is_mapping(value: object, path: Path, faults: Faults) -> bool:
 def _read_entry(one: Fields, *, strict: bool) -> Entry | None:
     name, path = one.text("name"), one.text("path")
     if name and path and name != path:
-        one.fault("path", f"must be {shown(name)}, as the name is, or left out", ALIAS_CONFLICT)
+        one.fault("path", f"must be {shown_name(name)}, as the name is, or left out", ALIAS_CONFLICT)
     name = name or path
     if not name:
         one.fault("name", "must be a string that is not empty", OPTION_NAME_INVALID)
@@ -109,12 +109,12 @@ def _read_source(one: Fields, name: str, *, strict: bool) -> Source | None:
     written = [source for source in _SOURCES if one.has(source)]
     if not written:
         one.faults.add(
-            one.path, f"must have one of {', '.join(_SOURCES)} for {shown(name)}; null is none", NO_VALUE_SOURCE
+            one.path, f"must have one of {', '.join(_SOURCES)} for {shown_name(name)}; null is none", NO_VALUE_SOURCE
         )
         return None
     if len(written) > 1:
         one.faults.add(
-            one.path, f"must have only one of {', '.join(written)} for {shown(name)}", MULTIPLE_VALUE_SOURCES
+            one.path, f"must have only one of {', '.join(written)} for {shown_name(name)}", MULTIPLE_VALUE_SOURCES
         )
         return None
     match written[0]:
@@ -164,7 +164,7 @@ def _unique(entries: Sequence[Entry], faults: Faults, told: Told, twice: Code) -
         first = found.setdefault(entry.name, entry)
         if first is entry:
             continue
-        message = f"{dotted(entry.path)} gives {shown(entry.name)} again, which must stand in one list only once"
+        message = f"{dotted(entry.path)} gives {shown_name(entry.name)} again, which must stand in one list only once"
         finding = twice.finding(message, faults.where_at(entry.path))
         if says_the_same(first.source, entry.source):
             told.findings.append(softened(finding))
