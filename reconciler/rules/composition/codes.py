@@ -250,7 +250,10 @@ CODES = (
         "PatchTargetNotFound", Severity.WARNING, Scope.PACKAGE, "A patch chooses no object."
     ),
     PATCH_TOO_LARGE := Code(
-        "PatchTooLarge", Severity.ERROR, Scope.PACKAGE, "What patches write is more, or deeper, than is allowed."
+        "PatchTooLarge",
+        Severity.ERROR,
+        Scope.PACKAGE,
+        "What patches write or look at is more, or deeper, than is allowed.",
     ),
     PATH_AMBIGUOUS_ADD := Code(
         "PathAmbiguousAdd",

@@ -16,7 +16,7 @@ from reconciler.rules.composition.codes import OBJECT_DUPLICATE, PATCH_TARGET_NO
 from reconciler.rules.composition.effective import Effective
 from reconciler.rules.composition.faults import Fault, FaultError, fault_of
 from reconciler.rules.composition.model import Instance
-from reconciler.rules.composition.patching.apply import Allowance
+from reconciler.rules.composition.patching.allowance import Allowance
 from reconciler.rules.composition.patching.targets import Target, matches, read_target
 from reconciler.rules.composition.patching.writers import IsOrdered, Writers
 from reconciler.rules.composition.plan import Plan, Use

@@ -9,17 +9,13 @@ from typing import Any, Literal
 from reconciler.expressions import OMIT
 from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.pointer import format_pointer
-from reconciler.krm.yaml import DEFAULT_LIMITS, Path
-from reconciler.rules.composition.codes import MERGE_TYPE_MISMATCH, PATCH_TOO_LARGE
+from reconciler.krm.yaml import Path
+from reconciler.rules.composition.codes import MERGE_TYPE_MISMATCH
 from reconciler.rules.composition.faults import FaultError, fault_of
+from reconciler.rules.composition.patching.allowance import Allowance
 from reconciler.rules.composition.patching.locate import Location, Op, locate
 from reconciler.rules.composition.patching.operations import Operation
 
-MAX_DEPTH = DEFAULT_LIMITS.depth
-"""Objects are no deeper than what can be read again."""
-MAX_SIZE = 4_000_000
-# a value of whatever kind counts as so many characters
-_VALUE = 8
 WriteOp = Literal["add", "replace", "remove"]
 
 
@@ -36,31 +32,6 @@ class Write:
     before: Any
     after: Any
     is_appended: bool = False
-
-
-@dataclass
-class Allowance:
-    """How many characters the patches of one render may write, all together, with what values cost besides."""
-
-    left: int = MAX_SIZE
-
-    def copied(self, value: Any, depth: int, at: Path) -> Any:
-        """Return a value that shares nothing with `value`, for a place that is `depth` steps down.
-
-        Raises FaultError for what would be too much, or too deep.
-        """
-        self.left -= _VALUE + len(value) if isinstance(value, str) else _VALUE
-        if self.left < 0 or depth > MAX_DEPTH:
-            limit = f"lead to places more than {MAX_DEPTH} steps down" if depth > MAX_DEPTH else "add more to a render"
-            raise FaultError(fault_of(PATCH_TOO_LARGE, at, f"must not {limit}"))
-        match value:
-            case dict():
-                self.left -= sum(map(len, value))
-                return {key: self.copied(one, depth + 1, at) for key, one in value.items()}
-            case list():
-                return [self.copied(one, depth + 1, at) for one in value]
-            case _:
-                return value
 
 
 def _as_written(_: Location) -> bool:
@@ -82,7 +53,9 @@ def apply(
     """
     if operation.value is OMIT:
         return ()
-    places = locate(document, operation.path, operation.op, (*operation.at, "path"), skip_missing=skip_missing)
+    at = (*operation.at, "path")
+    allowance.begin(at)
+    places = locate(document, operation.path, operation.op, allowance, at, skip_missing=skip_missing)
     act = _Act(document, (*operation.at, "value"), allowance)
     # from the end, so that the places of a list stay what they are
     places = places[::-1] if operation.op == "remove" else places

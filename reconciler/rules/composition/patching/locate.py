@@ -19,6 +19,7 @@ from reconciler.rules.composition.codes import (
     PATH_TOO_MANY,
 )
 from reconciler.rules.composition.faults import FaultError, fault_of
+from reconciler.rules.composition.patching.allowance import Allowance
 from reconciler.rules.composition.patching.paths import End, Every, Filter, Index, Key, Numeric, PatchPath, Step
 from reconciler.rules.composition.spelling import spell
 from reconciler.rules.fields import shown
@@ -27,18 +28,20 @@ Op = Literal["add", "replace", "remove", "merge"]
 Location = tuple[str | int, ...]
 
 MAX_LOCATIONS = 10_000
+# what a place on the way costs in characters, more than an item that is looked at
+_PLACE = 16
 _MAKES_PARENTS = ("add", "merge")
 
 
 def locate(
-    document: Any, path: PatchPath, op: Op, at: Path = (), *, skip_missing: bool = False
+    document: Any, path: PatchPath, op: Op, allowance: Allowance, at: Path, *, skip_missing: bool = False
 ) -> tuple[Location, ...]:
     """Return every place that a path leads to, in document order; nothing is changed (openchoreo 8.2).
 
     A place need not exist: `add` and `merge` make missing parents, a `-` is the number of items, and what `remove` does
     not find is none. Raises FaultError where the path leads nowhere, unless `skip_missing` and it is merely not there.
     """
-    walk = _Walk(path, op, at, skip_missing)
+    walk = _Walk(path, op, allowance, at, skip_missing)
     start = _start(document, path)
     spots = [start]
     for number, step in enumerate(path.steps[len(start.location) :], len(start.location) + 1):
@@ -85,6 +88,7 @@ class _Walk:
 
     path: PatchPath
     op: Op
+    allowance: Allowance
     at: Path
     skip_missing: bool
 
@@ -96,6 +100,7 @@ class _Walk:
                 if len(found) == MAX_LOCATIONS:
                     raise self._stop(PATH_TOO_MANY, f"must lead to at most {MAX_LOCATIONS:,} places")
                 found.append(one)
+        self.allowance.spend(_PLACE * len(found), self.at)
         if spots and not found and isinstance(step, Every | Filter) and not self.skip_missing:
             raise self._stop(PATCH_PATH_NOT_FOUND, f"must find an item in {spots[0]}, and none is chosen")
         return found
@@ -111,10 +116,14 @@ class _Walk:
             case End():
                 return iter((spot.below(0 if spot.is_missing else len(self._list(spot, or_none=True)), ABSENT),))
             case Every():
-                return (spot.below(number, item) for number, item in enumerate(self._list(spot)))
+                return (spot.below(number, item) for number, item in self._items(spot))
             case Filter():
-                items = enumerate(self._list(spot))
-                return (spot.below(number, item) for number, item in items if _meets(item, step))
+                return (spot.below(number, item) for number, item in self._items(spot) if _meets(item, step))
+
+    def _items(self, spot: _Spot) -> Iterator[tuple[int, Any]]:
+        items = self._list(spot)
+        self.allowance.spend(len(items), self.at)
+        return enumerate(items)
 
     def _key(self, spot: _Spot, name: str, *, is_last: bool) -> Iterator[_Spot]:
         if not spot.is_missing and not isinstance(spot.value, dict):

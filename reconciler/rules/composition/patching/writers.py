@@ -13,7 +13,8 @@ from reconciler.krm.pointer import format_pointer
 from reconciler.krm.yaml.same import same
 from reconciler.rules.composition.codes import LAST_WRITER_WINS, MERGED_WRITE, OVERWRITTEN_WRITE
 from reconciler.rules.composition.model import Instance
-from reconciler.rules.composition.patching.apply import Allowance, Write, WriteOp, apply
+from reconciler.rules.composition.patching.allowance import Allowance
+from reconciler.rules.composition.patching.apply import Write, WriteOp, apply
 from reconciler.rules.composition.patching.locate import Location, Op
 from reconciler.rules.composition.patching.operations import Operation
 from reconciler.rules.edits import value_at

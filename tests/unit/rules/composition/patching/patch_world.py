@@ -7,7 +7,8 @@ from typing import Any
 
 from reconciler.krm.conflicts import ABSENT
 from reconciler.rules.composition.faults import FaultError
-from reconciler.rules.composition.patching.apply import Allowance, apply
+from reconciler.rules.composition.patching.allowance import Allowance
+from reconciler.rules.composition.patching.apply import apply
 from reconciler.rules.composition.patching.operations import Operation, OperationTemplate, read_operation
 
 AT = ("spec", "patches", 0, "patch")

@@ -16,7 +16,8 @@ from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.patch import apply_patch
 from reconciler.krm.pointer import format_pointer
 from reconciler.rules.composition.faults import FaultError
-from reconciler.rules.composition.patching.apply import MAX_DEPTH, MAX_SIZE, Allowance, Write, apply
+from reconciler.rules.composition.patching.allowance import MAX_DEPTH, MAX_WORK, Allowance
+from reconciler.rules.composition.patching.apply import Write, apply
 from reconciler.rules.composition.patching.locate import MAX_LOCATIONS, Location, locate
 from reconciler.rules.composition.patching.operations import Operation
 from reconciler.rules.composition.patching.paths import PatchPath, parse_path
@@ -31,7 +32,7 @@ def places(document: Any, text: str) -> list[Location] | str:
     path = parse_path(text)
     assert isinstance(path, PatchPath)
     try:
-        return list(locate(document, path, "replace"))
+        return list(locate(document, path, "replace", Allowance(), AT))
     except FaultError as error:
         return error.fault.code.name
 
@@ -256,9 +257,9 @@ def test_what_is_too_deep_is_refused() -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        pytest.param("x" * (MAX_SIZE // 10), id="text"),
-        pytest.param(["x"] * (MAX_SIZE // 90), id="items"),
-        pytest.param({"k" * (MAX_SIZE // 10): 1}, id="keys"),
+        pytest.param("x" * (MAX_WORK // 10), id="text"),
+        pytest.param(["x"] * (MAX_WORK // 90), id="items"),
+        pytest.param({"k" * (MAX_WORK // 10): 1}, id="keys"),
     ],
 )
 def test_one_value_for_many_places_is_counted_at_each(value: Any) -> None:
@@ -275,8 +276,21 @@ def test_an_object_that_is_added_to_itself_again_and_again_is_stopped() -> None:
         for number in range(60):
             apply(document, operation("add", f"/a/k{number}", copy.copy(document["a"])), allowance)
 
-    with pytest.raises(FaultError, match="must not add more to a render"):
+    with pytest.raises(FaultError, match="must not make the patches of a render write more than 4,000,000"):
         double()
+
+
+@pytest.mark.parametrize("path", ["/c[*]/v", "/c[?(@.n=='z')]/v", "/d"])
+def test_what_is_looked_at_is_work_as_well(path: str) -> None:
+    document, allowance, one = {"c": [{}] * 5_000, "d": 0}, Allowance(), operation("replace", path, 0)
+
+    def look() -> None:
+        for _ in range(MAX_WORK):
+            apply(document, one, allowance, skip_missing=True)
+
+    with pytest.raises(FaultError, match="or as much work") as raised:
+        look()
+    assert raised.value.fault.code.name == "PatchTooLarge"
 
 
 # what follows holds for anything
@@ -320,7 +334,7 @@ def test_nothing_but_the_places_of_the_path_changes(document: Any, op: str, text
     if found is None or not isinstance(path, PatchPath):
         return
 
-    chosen = locate(document, path, op)  # type: ignore[arg-type]
+    chosen = locate(document, path, op, Allowance(), AT)  # type: ignore[arg-type]
 
     assert all(any(is_above(place, one.location) for place in chosen) for one in found[1])
 

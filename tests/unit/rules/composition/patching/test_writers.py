@@ -13,7 +13,7 @@ from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.pointer import format_pointer
 from reconciler.rules.composition.faults import FaultError
 from reconciler.rules.composition.model import Instance
-from reconciler.rules.composition.patching.apply import Allowance
+from reconciler.rules.composition.patching.allowance import Allowance
 from reconciler.rules.composition.patching.lists import check_lists
 from reconciler.rules.composition.patching.operations import Operation
 from reconciler.rules.composition.patching.paths import PatchPath, parse_path
