@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
@@ -82,13 +82,8 @@ class Shorthand:
             if not is_name(name) or name in BUILT_IN:
                 self._tell(codes.SHORTHAND_FIELD_TYPE, place.path, _bad_type_name(name))
             else:
-                self._told(self.types[name], place)
-
-    def _told(self, value: Any, place: _Place) -> Schema | None:
-        try:
-            return self._value(value, place)[0]
-        except _BrokenError:
-            return None
+                with suppress(_BrokenError):
+                    self._value(self.types[name], place)
 
     def _object(self, data: Mapping[Any, Any], place: _Place) -> Schema:
         """Return the object with these fields; raises _BrokenError when one of them is wrong."""

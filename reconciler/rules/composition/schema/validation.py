@@ -195,7 +195,7 @@ def _fault(path: Path, message: str) -> Fault:
 
 
 def _no_json(value: Any, path: Path) -> Iterator[Fault]:
-    """Yield what makes a value something else than JSON: keys that are no strings, and text that no encoding has."""
+    """Yield what makes a value something else than JSON: odd keys, half characters, too many levels, other types."""
     waiting = [(value, path)]
     while waiting:
         one, place = waiting.pop()
@@ -213,6 +213,8 @@ def _no_json(value: Any, path: Path) -> Iterator[Fault]:
             waiting += [(item, (*place, index)) for index, item in enumerate(one)]
         elif isinstance(one, str) and not _is_encodable(one):
             yield _fault(place, f"must be text that UTF-8 can write, not {one!a}")
+        elif not isinstance(one, str | int | float | None):
+            yield _fault(place, f"must be JSON, not {type(one).__name__}")
 
 
 def _is_encodable(text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import date
 from typing import Any
 
 import pytest
@@ -190,6 +191,11 @@ def test_a_null_that_an_overlay_leaves_is_told() -> None:
     (fault,) = violations(overlay({"bogus": None}, schema=schema), schema, ("spec",))
 
     assert fault.code.name == "UnknownField"
+
+
+@pytest.mark.parametrize("value", [date(2024, 1, 1), b"a", {1, 2}], ids=["date", "bytes", "set"])
+def test_what_is_no_json(value: Any) -> None:
+    assert messages({"f": "integer"}, {"f": value}) == [f"spec.f must be JSON, not {type(value).__name__}"]
 
 
 @pytest.mark.parametrize("levels", [100, 190, 250, 400])
