@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
-from reconciler.krm.names import ref_name_fault
+from reconciler.krm.names import dns_subdomain_fault, ref_name_fault
 from reconciler.krm.pointer import PointerError, parse_pointer
 from reconciler.krm.yaml import Document, YamlError, parse
 from reconciler.web.address import split_address
@@ -194,6 +194,15 @@ class RuleSettings(_Group):
     base_domain: str = ""
     expressions: bool = True
     plugin_outputs: list[Literal["values", "helmrelease"]] = []
+    runtime_composition: bool = True
+    crd_group: str = "platform"
+
+    @field_validator("crd_group")
+    @classmethod
+    def _group(cls, value: str) -> str:
+        if fault := dns_subdomain_fault(value):
+            raise ValueError(f"must be the group of an API: {fault}")
+        return value
 
     @field_validator("strict")
     @classmethod

@@ -61,8 +61,8 @@ def steps_of(before: Any, after: Any, by: str, where: str) -> tuple[Step, ...]:
     """Return what one item changed in a resource."""
     hides = is_secret(before) or is_secret(after)
     return tuple(
-        Step(path, by, where, _op(old, new), _shown(old, path, hides=hides), _shown(new, path, hides=hides))
-        for path, old, new in _changes(before, after, ())
+        Step(path, by, where, op_of(old, new), as_shown(old, path, hides=hides), as_shown(new, path, hides=hides))
+        for path, old, new in changes(before, after, ())
     )
 
 
@@ -70,8 +70,8 @@ def steps_inside(resource: Any, inside: Inside, by: str, where: str) -> tuple[St
     """Return what one item changed inside of a string of a resource."""
     path, hides = inside.path, is_secret(resource)
     return tuple(
-        Step(path, by, where, _op(old, new), _shown(old, path, hides=hides), _shown(new, path, hides=hides), at)
-        for at, old, new in _changes(inside.before, inside.after, ())
+        Step(path, by, where, op_of(old, new), as_shown(old, path, hides=hides), as_shown(new, path, hides=hides), at)
+        for at, old, new in changes(inside.before, inside.after, ())
     )
 
 
@@ -91,12 +91,13 @@ def steps_data(file: str, resource: str, steps: Iterable[Step]) -> list[dict[str
     ]
 
 
-def _changes(before: Any, after: Any, path: Path) -> Iterator[Change]:
+def changes(before: Any, after: Any, path: Path) -> Iterator[Change]:
+    """Yield what differs between two values at a path, leaf by leaf."""
     if before is after:
         return
     if isinstance(before, dict) and isinstance(after, dict):
         for key in dict.fromkeys((*before, *after)):
-            yield from _changes(before.get(key, ABSENT), after.get(key, ABSENT), (*path, key))
+            yield from changes(before.get(key, ABSENT), after.get(key, ABSENT), (*path, key))
     elif isinstance(before, list) and isinstance(after, list):
         yield from _list_changes(before, after, path)
     elif before is ABSENT or after is ABSENT:
@@ -124,14 +125,16 @@ def _list_changes(before: list[Any], after: list[Any], path: Path) -> Iterator[C
     old, new = before[start : len(before) - end], after[start : len(after) - end]
     for index in range(max(len(old), len(new))):
         was, will = (items[index] if index < len(items) else ABSENT for items in (old, new))
-        yield from _changes(was, will, (*path, start + index))
+        yield from changes(was, will, (*path, start + index))
 
 
-def _op(before: Any, after: Any) -> Op:
+def op_of(before: Any, after: Any) -> Op:
+    """Return what became of a value, by what there was and what there is."""
     return "added" if before is ABSENT else "removed" if after is ABSENT else "replaced"
 
 
-def _shown(value: Any, path: Path, *, hides: bool) -> Any:
+def as_shown(value: Any, path: Path, *, hides: bool) -> Any:
+    """Return a value as people may see it: masked where `hides` tells of a Secret's, shortened where it is long."""
     if value is ABSENT or value is None:
         return value
     if (hides and path[:1] and path[0] in _SECRET_FIELDS) or holds_secret(value):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from reconciler import __version__
 from reconciler.daemon.codes import URL_REFUSED
+from reconciler.daemon.owned import Owned
 from reconciler.daemon.placed import Placed
 from reconciler.daemon.plugins import Plugins, Published
 from reconciler.daemon.remotes import Remotes
@@ -29,6 +30,11 @@ from reconciler.planning.state import DestinationState, PackageRecord
 from reconciler.planning.tags import Tagging
 from reconciler.rules.clusters.inventory import Inventory, read_inventory
 from reconciler.rules.codes import NO_DESTINATION
+from reconciler.rules.composition.model import BINDING
+from reconciler.rules.composition.model import GROUP as COMPONENTS
+from reconciler.rules.composition.room import Memory as ComponentMemory
+from reconciler.rules.composition.room import Surroundings as ComponentSurroundings
+from reconciler.rules.composition.room import components_of
 from reconciler.rules.overrides.apply import Options
 from reconciler.rules.overrides.clusters import inventory_findings
 from reconciler.rules.overrides.pod_spec import read_pod_spec_paths
@@ -52,6 +58,13 @@ from reconciler.wiring.options import git_options, merging
 
 _NO_FLEET = "no-fleet.git"
 _REPOSITORY = (PORCH_GROUP, "Repository")
+# no component type may make a kind that rooms read, of whatever group (design 10.22)
+_READ_KINDS = frozenset({
+    "Build", "Cluster", "ClusterOverridePolicy", "ClusterPluginDefinition", "ClusterPropagationPolicy", "Environment",
+    "FederatedCluster", "Kafka", "KafkaNodePool", "Kptfile", "Organization", "OverridePolicy", "PackageRevisionSet",
+    "PackageStatus", "PackageVariant", "PackageVariantSet", "Placement", "Plugin", "PluginDefinition", "PluginOverride",
+    "PluginPreset", "PropagationPolicy", "Repository", "Team", "TemplateMergeRule",
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -81,6 +94,7 @@ class Catalogs:
         self._offline = offline
         self._last: tuple[Catalog, _Layout] | None = None
         self._presets_made = PresetMemory()
+        self._components_made = ComponentMemory()
         self._published: Remembered[Published] = Remembered()
         self._engine = Engine(
             settings.merge.profile,
@@ -124,14 +138,23 @@ class Catalogs:
         there = Plugins(layout.destinations, states, remotes, self._published)
         plugins = presets_of(catalog, layout.inventory, self._presets(there, engine), self._presets_made)
         self._published.turn()
+        bound = Owned(states, COMPONENTS, BINDING)
+        composed = components_of(catalog, layout.inventory, self._components(bound, engine), self._components_made)
         told = RoomResult(findings=tuple(layout.findings))
-        return _housed(joined([variants_of(catalog, around), placed, plugins, told]), layout, catalog)
+        return _housed(joined([variants_of(catalog, around), placed, plugins, composed, told]), layout, catalog)
 
     def _presets(self, before: Plugins, engine: str) -> PresetSurroundings:
         rules, limits = self._settings.rules, Limits(**self._settings.limits.cel.model_dump())
         return PresetSurroundings(
             before, self._settings.guards.max_delete_percent, engine, before.held(), rules.base_domain,
             rules.central_cluster, rules.expressions, limits, frozenset(rules.plugin_outputs),
+        )  # fmt: skip
+
+    def _components(self, before: Owned, engine: str) -> ComponentSurroundings:
+        rules, limits = self._settings.rules, Limits(**self._settings.limits.cel.model_dump())
+        return ComponentSurroundings(
+            before, self._settings.guards.max_delete_percent, engine, before.held(), rules.runtime_composition,
+            rules.crd_group, _READ_KINDS, limits,
         )  # fmt: skip
 
     def renderer(self, catalog: Catalog) -> Renderer:

@@ -17,6 +17,7 @@ from reconciler.rules.composition.codes import (
 )
 from reconciler.rules.composition.components import Components, Name
 from reconciler.rules.composition.environments import Environments, clusters_of
+from reconciler.rules.composition.memory import Memory
 from reconciler.rules.composition.model import BINDING, GROUP, Component, EnvBinding, Environment
 from reconciler.rules.composition.read_component import read_binding
 from reconciler.snapshot.catalog import Catalog, ConfigObject
@@ -59,13 +60,13 @@ class Bindings:
 
 
 def read_bindings(
-    catalog: Catalog, components: Components, environments: Environments, inventory: Inventory
+    catalog: Catalog, components: Components, environments: Environments, inventory: Inventory, memory: Memory
 ) -> Bindings:
     """Return what is bound to what; each that leads nowhere is told with its reason."""
     found = Bindings()
     named: dict[tuple[Name, str], list[EnvBinding]] = {}
     for one in catalog.of_kind(GROUP, BINDING):
-        binding, told = read_binding(one)
+        binding, told = memory.read(read_binding, one)
         if binding is None:
             found.unbound.append(Unbound(one, told))
             continue

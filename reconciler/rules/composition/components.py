@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from reconciler.krm.findings import Finding
 from reconciler.rules.composition.codes import COMPONENT_NAME_CONFLICT
+from reconciler.rules.composition.memory import Memory
 from reconciler.rules.composition.model import COMPONENT, GROUP, KINDS, Component
 from reconciler.rules.composition.read_component import read_component
 from reconciler.snapshot.catalog import Catalog, ConfigObject
@@ -33,7 +34,7 @@ class Components:
         yield from (name for where, name in {*self.found, *self.unusable} if where == namespace)
 
 
-def read_components(catalog: Catalog, kinds: Collection[str]) -> Components:
+def read_components(catalog: Catalog, kinds: Collection[str], memory: Memory) -> Components:
     """Return the components of a config; `kinds` are all that component types make, or would make."""
     named: dict[Name, list[ConfigObject]] = {}
     for kind in sorted({*kinds, COMPONENT}):
@@ -48,7 +49,7 @@ def read_components(catalog: Catalog, kinds: Collection[str]) -> Components:
             unusable[name] = f"the name is that of {' and of '.join(str(one.key) for one in objects)}"
             findings += (COMPONENT_NAME_CONFLICT.finding(f"{one.key}: {unusable[name]}", one.where) for one in objects)
             continue
-        component, told = read_component(objects[0])
+        component, told = memory.read(read_component, objects[0])
         findings += told
         if component is None:
             unusable[name] = f"{objects[0].key} cannot be read"

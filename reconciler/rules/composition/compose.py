@@ -21,6 +21,7 @@ from reconciler.rules.composition.patching.targets import Target, matches, read_
 from reconciler.rules.composition.patching.writers import IsOrdered, Writers
 from reconciler.rules.composition.plan import Plan, Use
 from reconciler.rules.composition.rendered import Rendered, Trail
+from reconciler.rules.composition.text import Origin
 from reconciler.rules.notes import Note
 from reconciler.snapshot.catalog import ConfigObject
 
@@ -94,8 +95,7 @@ class Canvas:
             data, origins = entry.template.render_traced(inside, self.budget)
             if data is OMIT:
                 continue
-            parts = {path: (origin.path, origin.text) for path, origin in origins.items()}
-            trail = Trail(one, by, entry.template.path, parts=parts)
+            trail = Trail(one, by, entry.template.path, parts=origins)
             made = Rendered(name, data, Writers(self.is_ordered, by), by, [trail])
             self._refuse_twice(made, entry)
             self.objects.append(made)
@@ -127,10 +127,12 @@ class Canvas:
     ) -> None:
         bindings = {**inside, "target": deepcopy(each.data)} if "target" in place.names else inside
         path = place.path.render(bindings, self.budget) if place.path else None
-        value = place.value.render(bindings, self.budget) if place.value else place.operation.value
+        value, origins = _value(place, bindings, self.budget)
         operation = place.operation.rendered(value, path)
+        each.keep_original()
         done = each.writers.patch(each.data, operation, by, self.allowance, skip_missing=patch.skips)
-        each.trails += (Trail(one, by, place.operation.at, write) for write in done.writes)
+        depth = len(operation.path.steps)
+        each.trails += (Trail(one, by, place.operation.at, write, origins, depth) for write in done.writes)
         self.findings += (_told(note, each, one, place.operation.at) for note in done.notes)
 
 
@@ -141,6 +143,10 @@ def blaming(one: ConfigObject, instance: Instance | None) -> Iterator[None]:
         yield
     except FaultError as error:
         raise RenderError(one, error.fault, instance) from None
+
+
+def _value(place: PatchedPlace, bindings: Bindings, budget: Budget) -> tuple[Any, Mapping[Path, Origin]]:
+    return place.value.render_traced(bindings, budget) if place.value else (place.operation.value, {})
 
 
 def _target(patch: Patch, bindings: Bindings, budget: Budget) -> Target:

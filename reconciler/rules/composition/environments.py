@@ -9,6 +9,7 @@ from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.clusters.inventory import Inventory
 from reconciler.rules.codes import UNKNOWN_CLUSTER
+from reconciler.rules.composition.memory import Memory
 from reconciler.rules.composition.model import ENVIRONMENT, GLUE_GROUP, Environment
 from reconciler.rules.composition.read_glue import read_environment
 from reconciler.snapshot.catalog import Catalog
@@ -44,13 +45,13 @@ class Environments:
         return None, f"there is no Environment {name}; there are {', '.join(sorted(self.by_name)) or 'none at all'}"
 
 
-def read_environments(catalog: Catalog, inventory: Inventory) -> Environments:
+def read_environments(catalog: Catalog, inventory: Inventory, memory: Memory) -> Environments:
     """Return the environments of a config, and what is wrong with them."""
     named: dict[str, list[Environment | None]] = {}
     doubtful = {key.name for key in catalog.duplicates if _is_environment(key)}
     findings: list[Finding] = []
     for one in catalog.of_kind(GLUE_GROUP, ENVIRONMENT):
-        environment, told = read_environment(one)
+        environment, told = memory.read(read_environment, one)
         findings += told
         if environment is None:
             doubtful.add(one.key.name)

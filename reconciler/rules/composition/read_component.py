@@ -76,3 +76,5 @@ def _by_addon(spec: Spec, name: str) -> dict[str, object]:
 def _check_namespace(one: ConfigObject, told: Told) -> None:
     if not one.key.namespace:
         told.add(("metadata", "namespace"), f"must say where this {one.key.kind} belongs", NAMESPACE_MISSING)
+    elif fault := dns_label_fault(one.key.namespace):
+        told.add(("metadata", "namespace"), f"must be a name that namespaces can have: {fault}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ from reconciler.krm.yaml import Path
 from reconciler.rules.composition.model import Instance
 from reconciler.rules.composition.patching.apply import Write
 from reconciler.rules.composition.patching.writers import Writers
+from reconciler.rules.composition.text import Origin
 from reconciler.snapshot.catalog import ConfigObject
 
 
@@ -18,26 +20,33 @@ from reconciler.snapshot.catalog import ConfigObject
 class Trail:
     """One thing that was done to an object: by which object, in which field of it, and what was written there.
 
-    `writes` is one change of a patch; None for the object as it was made, and then `parts` are the paths that
-    expressions made, each with the field it was written in and its text.
+    `write` is one change of a patch, None for the object as it was made. `parts` are what expressions made, by their
+    path in what the template gave, which is `depth` steps down in the object.
     """
 
     one: ConfigObject
     instance: Instance | None
     path: Path
     write: Write | None = None
-    parts: Mapping[Path, tuple[Path, str]] = field(default_factory=dict)
+    parts: Mapping[Path, Origin] = field(default_factory=dict)
+    depth: int = 0
 
 
 @dataclass(eq=False)
 class Rendered:
-    """One object of a component; `data` is changed while addons work on it."""
+    """One object of a component; `data` is changed while addons work on it, `original` is as it was made."""
 
     id: str
     data: dict[str, Any]
     writers: Writers
     by: Instance | None
     trails: list[Trail]
+    original: dict[str, Any] = field(default_factory=dict)
+
+    def keep_original(self) -> None:
+        """Remember what was made, before the first change of it."""
+        if not self.original:
+            self.original = deepcopy(self.data)
 
     @property
     def key(self) -> ObjectKey:

@@ -1,0 +1,45 @@
+"""Making the packages of a component in an environment: the same on every cluster that serves it (design 3, 10.22)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from reconciler.rules.clusters.inventory import Inventory
+from reconciler.rules.composition.bindings import Bound
+from reconciler.rules.composition.model import Build
+from reconciler.rules.composition.package import AsComposed, facts_of, files_of, sources, tree_of
+from reconciler.rules.composition.plan import Plan
+from reconciler.rules.composition.provenance import ComponentProvenance
+from reconciler.rules.composition.render import Composed
+from reconciler.rules.variant import AdoptionPolicy, Generated, Owner, Place, Variant
+
+ADOPT = "reconciler.dev/adopt"
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A component in an environment that can be written, and its package on each cluster."""
+
+    bound: Bound
+    plan: Plan
+    composed: Composed
+    variants: tuple[Variant, ...]
+
+
+def make_package(
+    bound: Bound, plan: Plan, build: Build | None, composed: Composed, inventory: Inventory, engine: str
+) -> Made:
+    """Return the packages of a component, whose owner is the binding (design 10.22)."""
+    binding = bound.binding.one
+    files, made_of = files_of(composed.objects), tuple(sources(bound, plan, build, composed))
+    facts = facts_of(made_of, engine)
+    said = {one: facts[str(one.key)] for one in made_of}
+    provenance = ComponentProvenance(bound, build, composed, files, said)
+    owner = Owner(binding.key, binding.api_version)
+    adoption: AdoptionPolicy = "adoptExisting" if binding.annotations.get(ADOPT) == "true" else "adoptNone"
+    first = Variant(
+        owner, Place("", "", bound.package), Generated(tree_of(files)), AsComposed(), facts, adoption=adoption,
+        findings=composed.findings, spreads=True, provenance=provenance,
+    )  # fmt: skip
+    places = (Place(inventory.homes[cluster].namespace, cluster, bound.package) for cluster in bound.clusters)
+    return Made(bound, plan, composed, tuple(replace(first, place=place) for place in places))

@@ -1,0 +1,79 @@
+"""What the status branch says of types, components, bindings and the catalogue (openchoreo 11.9, 14.3, 10.27)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from reconciler.krm.conditions import Condition
+from reconciler.krm.findings import Finding, errors
+from reconciler.rules.composition.compile_type import Compiled
+from reconciler.rules.composition.generated_files import FOLDER, type_fields, type_files
+from reconciler.rules.composition.library import Library
+from reconciler.rules.composition.make import Made
+from reconciler.rules.composition.model import ADDON, DEFINITION, GROUP, Component
+from reconciler.rules.composition.render import Composed
+from reconciler.rules.composition.types import Type
+from reconciler.rules.variant import ConfigStatus
+from reconciler.snapshot.catalog import Catalog
+
+_LISTED = 20
+
+
+def type_status(of: Type, components: Sequence[tuple[Component, Composed | None]], group: str) -> ConfigStatus:
+    """Return the status of a type, with its files; those of one that is not ready stay as they were."""
+    one, plan = of.one, of.compiled.plan
+    if plan is None:
+        return ConfigStatus(one.key, one.api_version, (_failed(of.compiled.findings),), folder=FOLDER)
+    conditions = (Condition("Ready", "True", "Compiled", ""), _instances(components))
+    return ConfigStatus(
+        one.key, one.api_version, conditions, type_fields(plan), folder=FOLDER, files=type_files(plan, group)
+    )
+
+
+def _failed(findings: Sequence[Finding]) -> Condition:
+    wrong = errors(tuple(findings))
+    return Condition("Ready", "False", wrong[0].code, "; ".join(one.message for one in wrong))
+
+
+def _instances(components: Sequence[tuple[Component, Composed | None]]) -> Condition:
+    """Return whether the components of a type are sound by it as it is now (openchoreo 11)."""
+    wrong = [(component, composed.errors[0]) for component, composed in components if composed and composed.errors]
+    if not wrong:
+        return Condition("InstancesValid", "True", "Valid", f"all of {len(components)} components are valid")
+    listed = "; ".join(f"{component.key}: {finding.message}" for component, finding in wrong[:_LISTED])
+    message = f"{len(wrong)} of {len(components)} components are not valid: {listed}"
+    return Condition("InstancesValid", "False", wrong[0][1].code, message)
+
+
+def component_status(component: Component, compiled: Compiled, composed: Composed | None) -> ConfigStatus:
+    """Return the status of a component by itself; what it comes to in an environment its bindings tell."""
+    ready = Condition("Ready", "True", "Valid", "its values are those of its type")
+    if composed is None:
+        wrong = errors(compiled.findings)
+        reason = "ComponentTypeNotReady" if component.has_type else wrong[0].code
+        ready = Condition("Ready", "False", reason, "; ".join(one.message for one in wrong))
+    elif composed.errors:
+        ready = _failed(composed.findings)
+    return ConfigStatus(component.key, component.one.api_version, (ready,))
+
+
+def binding_status(made: Made) -> ConfigStatus:
+    """Return what the room knows of a binding whose packages are made; the rest is told by them."""
+    binding = made.bound.binding.one
+    fields = {
+        "component": {"kind": made.bound.component.key.kind, "name": made.bound.component.key.name},
+        "environment": made.bound.binding.environment,
+        "clusters": list(made.bound.clusters),
+        "addons": [str(one) for one in made.composed.worked],
+    }
+    return ConfigStatus(binding.key, binding.api_version, (), fields)
+
+
+def catalogue_statuses(library: Library, catalog: Catalog) -> Iterator[ConfigStatus]:
+    """Yield the status of every definition and addon: whether it can be used."""
+    for kind, shelf in ((DEFINITION, library.definitions), (ADDON, library.addons)):
+        for one in catalog.of_kind(GROUP, kind):
+            ready = Condition("Ready", "True", "Valid", "")
+            if one.key.name in shelf.unusable:
+                ready = Condition("Ready", "False", "Invalid", shelf.why_not(one.key.name))
+            yield ConfigStatus(one.key, one.api_version, (ready,))
