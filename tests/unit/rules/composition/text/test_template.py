@@ -261,6 +261,13 @@ def test_one_budget_for_all_of_a_render(data: Any, limits: Limits) -> None:
     assert limited("${spec.text}", limits).render(bindings, Budget(limits)) == "a" * 500
 
 
+def test_text_is_paid_for_as_it_is_written() -> None:
+    template = limited("x${spec.text}", limits := Limits(bytes=50_000))
+
+    with pytest.raises(FaultError, match="must not cost as much"):
+        template.render({"spec": {"text": [10**4000] * 10}}, Budget(limits))
+
+
 def test_a_template_of_one_expression_more_than_there_may_be() -> None:
     data: list[str] = ["${1}"] * MAX_EXPRESSIONS
 
