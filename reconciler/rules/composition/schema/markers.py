@@ -213,8 +213,6 @@ def _pattern(text: str, schema: Schema) -> str:
         re2.compile(text, _QUIET)
     except re2.error as error:
         raise _OddError(f"a regular expression of RE2: {_reason(error)}") from None
-    except UnicodeEncodeError:
-        raise _OddError("text that UTF-8 can write") from None
     return text
 
 

@@ -123,6 +123,7 @@ def test_markers_of_scalars(line: str, expected: dict[str, Any]) -> None:
     ("line", "expected"),
     [
         pytest.param('[]string | default=["a"]', {"default": ["a"]}, id="list"),
+        pytest.param('[]string | default=["\\u00e9"]', {"default": ["é"]}, id="escape-in-json"),
         pytest.param('[]string | default="[]"', {"default": []}, id="quoted-list"),
         pytest.param("[]string | default='[\"a\"]'", {"default": ["a"]}, id="json-in-single-quotes"),
         pytest.param("[]string | minItems=1 maxItems=3", {"minItems": 1, "maxItems": 3}, id="items"),

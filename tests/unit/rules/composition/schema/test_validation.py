@@ -193,6 +193,34 @@ def test_a_null_that_an_overlay_leaves_is_told() -> None:
     assert fault.code.name == "UnknownField"
 
 
+def test_an_item_that_is_a_mapping_and_there_twice() -> None:
+    item = {"number": 1, "name": "a"}
+
+    assert messages({"f": "[]Port | uniqueItems=true"}, {"f": [{"number": 2}, item, {"number": 1.0, "name": "a"}]}) == [
+        'spec.f must not have the item {"number":1.0,"name":"a"} twice'
+    ]
+
+
+def test_a_list_in_a_list_that_is_there_twice() -> None:
+    assert messages({"f": "[][]integer | uniqueItems=true"}, {"f": [[1], [2], [2]]}) == [
+        "spec.f must not have the item [2] twice"
+    ]
+
+
+def test_a_key_that_is_a_number_in_an_item() -> None:
+    assert messages({"f": "[]Port"}, {"f": [{"number": 1}, {8080: 1}]}) == [
+        "spec.f[1] must have strings for keys, not 8080: quote it"
+    ]
+
+
+def test_a_schema_can_be_asked_again() -> None:
+    schemas = [parameters("{f: integer | maximum=1}"), parameters("{f: integer | maximum=2}")]
+
+    for _ in range(2):
+        assert [len(violations({"f": 2}, one, ())) for one in schemas] == [1, 0]
+        assert [len(violations({}, one, (), required=False)) for one in schemas] == [0, 0]
+
+
 @pytest.mark.parametrize("value", [date(2024, 1, 1), b"a", {1, 2}], ids=["date", "bytes", "set"])
 def test_what_is_no_json(value: Any) -> None:
     assert messages({"f": "integer"}, {"f": value}) == [f"spec.f must be JSON, not {type(value).__name__}"]
