@@ -82,7 +82,9 @@ def _program(test: dict[str, Any]) -> Program:
         return Environment(declared, limits=LIMITS, container=test["container"]).compile(test["expr"])
     compiler = Compiler(Names(declared, FUNCTIONS, test["container"]), FUNCTIONS, METHODS)
     code = compiler.compile(parse(test["expr"]), {})
-    return Program(test["expr"], frozenset(), frozenset(), (), LIMITS, code, compiler.variables, compiler.slots, 1)
+    return Program(
+        test["expr"], frozenset(), frozenset(), (), frozenset(), LIMITS, code, compiler.variables, compiler.slots, 1
+    )
 
 
 def _value(typed: list[Any]) -> Any:
