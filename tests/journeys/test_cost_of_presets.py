@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
 
+from reconciler.rules.guards import Unit
 from tests.support.beginnings import begin
+from tests.support.decided_fleet import DecidedFleet
 from tests.support.presets import (
     Options,
     cluster,
@@ -102,3 +104,58 @@ def test_an_edit_renders_what_can_feel_it(
     assert after.report.renders == renders
     assert after.moved == {f"drafts/{one}" for one in drafts}
     assert world.sync().is_silent
+
+
+MANY_EDGE = tuple(f"edge-{number:03}" for number in range(30))
+MANY = (*MANY_EDGE, *(f"core-{number:03}" for number in range(270)))
+MANY_PRESETS = tuple(f"logs-{number:02}" for number in range(20))
+CHANGED = "logs-13"
+
+
+def many(sizes: Mapping[str, int]) -> str:
+    """Return the preset that is changed; `sizes` are what it says of clusters, by name."""
+    overrides = {one: [option("buffer.size", size)] for one, size in sizes.items()}
+    return preset(CHANGED, [option("buffer.size", 128)], overrides, plugin={"releaseName": CHANGED})
+
+
+def large_fleet() -> DecidedFleet:
+    """Return three hundred clusters, each with the Plugins of twenty presets."""
+    options, sizes = [option("buffer.size", 128)], {MANY[0]: 8, MANY[50]: 9}
+    return DecidedFleet(
+        {
+            "acme.yaml": organization(option("storage", "fast")),
+            "logshipper.yaml": definition(),
+            OF_EDGE: edge(),
+            OF_ALL: override("all", [option("timeout", 5), option("retries", 3)]),
+            **{CLUSTER.format(one): cluster(one, one.partition("-")[0]) for one in MANY},
+            **{FILE.format(one): preset(one, options, plugin={"releaseName": one}) for one in MANY_PRESETS},
+            FILE.format(CHANGED): many(sizes),
+        }
+    )
+
+
+def plugins_of(presets: Iterable[str], clusters: Iterable[str]) -> set[Unit]:
+    return {(where, f"plugins/{name}-{where}") for name in presets for where in clusters}
+
+
+def test_an_edit_in_a_large_fleet_moves_the_drafts_of_the_clusters_that_it_reaches() -> None:
+    """In one test, because what is there to begin with takes longer than all of the edits."""
+    fleet = large_fleet()
+    everything = plugins_of(MANY_PRESETS, MANY)
+    assert fleet.look().drafted == everything
+
+    edits: list[tuple[str, dict[str, str], set[Unit]]] = [
+        ("one override", {FILE.format(CHANGED): many({MANY[0]: 7, MANY[50]: 9})}, plugins_of([CHANGED], MANY[:1])),
+        ("the order of overrides", {FILE.format(CHANGED): many({MANY[50]: 9, MANY[0]: 7})}, set()),
+        (
+            "a comment, and the order of options",
+            {OF_ALL: "# for all\n" + override("all", [option("retries", 3), option("timeout", 5)])},
+            set(),
+        ),
+        ("a tier", {OF_EDGE: edge("btrfs")}, plugins_of(MANY_PRESETS, MANY_EDGE)),
+        ("nothing", {}, set()),
+    ]
+    for what, files, reached in edits:
+        after = fleet.look(files)
+
+        assert (after.rendered, after.drafted) == (reached, reached), what
