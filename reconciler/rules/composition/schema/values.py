@@ -44,12 +44,13 @@ def with_defaults(value: Any, schema: Schema) -> Any:
 
 def _filled(value: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     properties: dict[str, Schema] = schema.get("properties", {})
-    # openchoreo 17 row 11: null for a field that may not be null is as if absent
-    given = {key: one for key, one in value.items() if one is not None or _keeps_null(properties.get(key))}
+    entries: Schema | None = schema.get("additionalProperties")
+    # openchoreo 17 row 11: null for what may not be null is as if absent; entries of maps, too, as in Kubernetes
+    given = {key: one for key, one in value.items() if one is not None or _keeps_null(properties.get(key, entries))}
     for name, node in properties.items():
         if name not in given and "default" in node:
             given[name] = deepcopy(node["default"])
-    return {key: _descended(one, properties.get(key, schema.get("additionalProperties"))) for key, one in given.items()}
+    return {key: _descended(one, properties.get(key, entries)) for key, one in given.items()}
 
 
 def _keeps_null(node: Schema | None) -> bool:

@@ -90,6 +90,10 @@ def test_overlay(layers: list[dict[str, Any]], expected: dict[str, Any]) -> None
         ),
         pytest.param("{a: 'map[string]Item'}", {"a": {"k": {}}}, {"a": {"k": {"level": "info"}}}, id="every-entry"),
         pytest.param("{a: '[][]Item'}", {"a": [[{}]]}, {"a": [[{"level": "info"}]]}, id="lists-in-lists"),
+        pytest.param(
+            "{a: 'map[string]integer'}", {"a": {"k": None, "n": 1}}, {"a": {"n": 1}}, id="null-entry-is-absent"
+        ),
+        pytest.param("{a: '[]string'}", {"a": [None]}, {"a": [None]}, id="null-item-stays"),
         pytest.param("{a: string}", {"who": {"x": None}}, {"who": {"x": None}}, id="nothing-is-pruned"),
         pytest.param("{a: object}", {"a": {"x": None}}, {"a": {"x": None}}, id="free-form-stays"),
         pytest.param("{a: {b: string | default=x}}", {"a": "text"}, {"a": "text"}, id="wrong-type-stays"),
