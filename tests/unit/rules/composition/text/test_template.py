@@ -228,6 +228,17 @@ def test_where_the_parts_come_from() -> None:
     }
 
 
+def test_which_fields_the_parts_were_made_of() -> None:
+    data = ["plain", "${spec.count}", "${metadata.name}-${spec.idle.enabled ? build.tag : 'x'}"]
+
+    _, origins = compiled(data).render_traced(BINDINGS, Budget(LIMITS))
+
+    assert {path: origin.reads for path, origin in origins.items()} == {
+        (1,): {("spec", "count")},
+        (2,): {("metadata", "name"), ("spec", "idle", "enabled"), ("build", "tag")},
+    }
+
+
 def test_where_a_whole_template_comes_from() -> None:
     assert compiled("${spec.notes}").render_traced(BINDINGS, Budget(LIMITS))[1] == {(): Origin(AT, "${spec.notes}")}
 
