@@ -163,6 +163,7 @@ class _Compile:
             one.path,
             one.config,
             condition,
+            one.is_named,
         )
 
     def _allowed_use(self, one: AllowedAddon) -> Use:
