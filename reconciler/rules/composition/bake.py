@@ -1,0 +1,412 @@
+"""Baking platform addons into a definition: a new one, which needs no addons to come to the same (openchoreo 13.3).
+
+- Fields that the type gives values for, and those that decide where an addon works, are fixed: they are literals in the
+  new definition, and no environment overrides them any more, even if the addon has them among its envOverrides.
+  All other fields stay, below the addon's key, in the section that they were in.
+- Conditions (of the type, of the addon or its `enabled`, of patches), targets, paths and the forEach of patches are
+  decided now. A type's own condition sees components, and so must be constant. An addon that is not to work leaves
+  nothing behind.
+- A definition has no rules: an addon's must hold for values that are fixed, and are checked now.
+- The addons of developers stay with the type. They find one definition in the place of platform addons: what these have
+  set is no addon's any more, so that it is replaced where it was merged with, and cannot be required.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from reconciler.expressions import OMIT, Budget, Limits, Program
+from reconciler.krm.findings import Finding, errors
+from reconciler.krm.identity import ObjectKey
+from reconciler.krm.yaml import Document, Path, YamlError
+from reconciler.rules.composition.bake_expressions import Rewriter, Root, programs, steps_after
+from reconciler.rules.composition.bake_fields import Part, fixed_part, part_in, remaining
+from reconciler.rules.composition.bake_places import is_target, require_decided
+from reconciler.rules.composition.bake_written import Writer
+from reconciler.rules.composition.catalogue import ObjectTemplate, Patch, PatchedPlace
+from reconciler.rules.composition.codes import ADDON_KEY_COLLISION, ADDON_KEY_INVALID, NOT_BAKEABLE
+from reconciler.rules.composition.compile_type import missing, wishes_of
+from reconciler.rules.composition.effective import Effective, Layer, effective_values
+from reconciler.rules.composition.faults import Fault, FaultError, fault_of
+from reconciler.rules.composition.model import API_VERSION, DEFINITION, GROUP, Instance
+from reconciler.rules.composition.names import addon_key, camel_case
+from reconciler.rules.composition.order import declare_order
+from reconciler.rules.composition.patching.allowance import Allowance
+from reconciler.rules.composition.patching.targets import Target, read_target
+from reconciler.rules.composition.patching.writers import Writers
+from reconciler.rules.composition.plan import Plan, Use
+from reconciler.rules.composition.read_catalogue import read_definition
+from reconciler.rules.composition.reading import ID, ID_WORDS
+from reconciler.rules.composition.schema import Schema
+from reconciler.rules.composition.text import Template
+from reconciler.rules.edits import value_at
+from reconciler.rules.fields import dotted, shown
+from reconciler.snapshot.catalog import ConfigObject
+
+COMPOSED_FROM_LABEL = "composedFrom"
+COMPOSED_FROM, ADDONS = "platform/composed-from", "platform/addons"
+_SPEC, _PARAMETERS, _ENV_OVERRIDES = "spec", "parameters", "envOverrides"
+_SECTIONS = (_PARAMETERS, _ENV_OVERRIDES)
+_SCHEMA, _TYPES, _REQUIRED = "schema", "types", "requiredByDefault"
+
+
+def bake(plan: Plan, name: str, limits: Limits) -> dict[str, Any] | tuple[Finding, ...]:
+    """Return the definition `name` that comes to what a type does with its platform addons, or why there is none.
+
+    The same values come to the same objects, to the byte, if those of addons stand below their keys, and none is given
+    that is fixed. What is wrong is told at the type, which asks for it.
+    """
+    oven = _Oven(plan, name, limits, Budget(limits))
+    try:
+        return oven.baked()
+    except _RefusedError as error:
+        return error.findings
+
+
+class _RefusedError(Exception):
+    """A type cannot be baked."""
+
+    def __init__(self, *findings: Finding) -> None:
+        super().__init__(findings)
+        self.findings = findings
+
+
+@dataclass(eq=False)
+class _Dough:
+    """A resource of the definition that is to be: `entry` is all of it but its template, which addons work on."""
+
+    entry: dict[str, Any]
+    template: Any
+    writers: Writers
+    made_by: str
+
+    @property
+    def id(self) -> str:
+        """By which targets mean it."""
+        return str(self.entry["id"])
+
+    @property
+    def resource(self) -> dict[str, Any]:
+        """What is written into the definition."""
+        return {**self.entry, "template": self.template}
+
+
+@dataclass(frozen=True, eq=False)
+class _Filling:
+    """An addon that is to be baked in, with the values that it has before any environment says something."""
+
+    use: Use
+    values: Effective
+    budget: Budget
+
+    @cached_property
+    def key(self) -> str | None:
+        """The field that has what is left of its values (openchoreo 13.3.2); None where its name makes none."""
+        return addon_key(self.own_name)
+
+    @property
+    def own_name(self) -> str:
+        """Its name, with its id where that is written."""
+        instance = self.use.instance
+        return f"{instance.addon}-{instance.id}" if self.use.is_named else instance.addon
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """What is known of it, values aside."""
+        return {"instanceId": self.use.instance.id}
+
+    @cached_property
+    def bindings(self) -> dict[str, Any]:
+        """What decides on placement."""
+        return {**self.values.bindings, **self.known}
+
+    @cached_property
+    def part(self) -> Part:
+        """What is fixed: what the type gives, and what placement uses."""
+        used = {path for template, loop in self._placement() for path in self._used(template, loop)}
+        return fixed_part(self.use.schema, self.use.config, used)
+
+    @cached_property
+    def rewriter(self) -> Rewriter:
+        """What writes its templates anew."""
+        schema = self.use.addon.schema
+        schemas = {_SPEC: schema.full, _PARAMETERS: schema.parameters, _ENV_OVERRIDES: schema.env_overrides}
+        roots = {
+            name: Root(name, self.key or "", one, part_in(one, self.part), self.values.bindings[name], self.use.config)
+            for name, one in schemas.items()
+        }
+        return Rewriter(roots, self.known, self.budget)
+
+    @property
+    def works(self) -> bool:
+        """Whether it is to work at all. Raises FaultError where only a render knows."""
+        self._require_known(self.use.addon.condition.template, "")
+        return self.use.addon.condition.holds(self.bindings, self.budget)
+
+    @property
+    def patches(self) -> tuple[Patch, ...]:
+        """Its patches, those aside that are never done. Raises FaultError where only a render knows."""
+        for patch in self.use.addon.patches:
+            self._require_known(patch.condition.template, "")
+        return tuple(one for one in self.use.addon.patches if one.condition.holds(self.bindings, self.budget))
+
+    def require_placement(self) -> None:
+        """Raise FaultError for what decides where it works, and is known only in a render (openchoreo 13.3.4)."""
+        for template, loop in self._placement():
+            self._require_known(template, loop)
+
+    def rule_faults(self) -> Iterator[Fault]:
+        """Yield the rules that do not hold, or that no definition can have."""
+        for rule in self.use.addon.rules:
+            path = (*rule.path, "expression")
+            if rule.program and not self.rewriter.expression(rule.program, path)[1]:
+                message = f"must use what is fixed, because a definition has no rules: {shown(rule.program.text)}"
+                yield fault_of(NOT_BAKEABLE, path, message)
+            elif failure := rule.failure(self.bindings, self.budget):
+                yield failure
+
+    def left(self, section: Schema) -> Schema | None:
+        """Return the fields of a section that can still be set."""
+        return remaining(section, self.part)
+
+    def _placement(self) -> Iterator[tuple[Template, str]]:
+        """Yield the templates that decide on placement, each with the variable of the loop that it is in."""
+        yield self.use.addon.condition.template, ""
+        yield from ((patch.condition.template, "") for patch in self.use.addon.patches)
+        for patch in self.patches:
+            variable = patch.loop.variable if patch.loop.template else ""
+            yield from [(patch.loop.template, "")] if patch.loop.template else []
+            yield patch.target, variable
+            yield from ((place.path, variable) for place in patch.places if place.path)
+
+    def _used(self, template: Template, loop: str) -> Iterator[Path]:
+        for _, program in programs(template.root):
+            for at, name in program.places:
+                if name in self.values.bindings and name != loop:
+                    steps = steps_after(program.text, at + len(name), self.use.schema)
+                    yield tuple(step.name for step in steps)
+
+    def _require_known(self, template: Template, loop: str) -> None:
+        for path, program in programs(template.root):
+            for name in sorted(program.names - self.bindings.keys() - {loop}):
+                message = f"must be known before anything is rendered, and {name} is not: {shown(program.text)}"
+                raise FaultError(fault_of(NOT_BAKEABLE, path, message))
+
+
+@dataclass(eq=False)
+class _Oven:
+    """One type that is baked."""
+
+    plan: Plan
+    name: str
+    limits: Limits
+    budget: Budget
+    doughs: list[_Dough] = field(default_factory=list)
+    allowance: Allowance = field(default_factory=Allowance)
+
+    def baked(self) -> dict[str, Any]:
+        fillings = self._fillings()
+        schema = self._schema([one for one in fillings if one.part.has_open])
+        self._base(schema)
+        for filling in fillings:
+            with self._blaming(filling.use):
+                self._create(filling)
+                self._patch(filling)
+        return self._checked(self._definition(fillings, schema))
+
+    def _fillings(self) -> list[_Filling]:
+        """Return the addons that work, when nothing is in the way of any."""
+        found: list[_Filling] = []
+        findings: list[Finding] = []
+        for use in self.plan.platform:
+            try:
+                found += self._filling(use)
+            except _RefusedError as error:
+                findings += error.findings
+        working = [one.use for one in found]
+        findings += missing(working, {use.instance.addon for use in working})
+        if findings:
+            raise _RefusedError(*findings)
+        return found
+
+    def _filling(self, use: Use) -> list[_Filling]:
+        """Return an addon that works, nothing for one that does not. Raises _RefusedError."""
+        layer = Layer("platform", use.by, use.config_path, use.config)
+        filling = _Filling(use, effective_values((layer,), use.schema, use.addon.schema), self.budget)
+        with self._blaming(use):
+            works = filling.works and self._is_wanted(use)
+            if works:
+                filling.require_placement()
+            if faults := tuple(filling.rule_faults()):
+                raise _RefusedError(*(self._finding(fault, use) for fault in faults))
+        return [filling] if works else []
+
+    def _is_wanted(self, use: Use) -> bool:
+        if use.condition is None:
+            return True
+        for path, program in programs(use.condition.template.root):
+            if program.names:
+                message = f"must be the same for all components to be baked in: {shown(program.text)}"
+                raise _RefusedError(NOT_BAKEABLE.finding(f"{dotted(path)} {message}", use.by.where_at(path)))
+        return use.condition.holds({}, self.budget)
+
+    def _schema(self, fillings: list[_Filling]) -> dict[str, Any]:
+        """Return the definition's schema with what is left of the addons' below their keys (openchoreo 13.3.2)."""
+        written = deepcopy(self.plan.definition.one.data["spec"].get(_SCHEMA) or {})
+        findings = [finding for filling in fillings for finding in self._key_findings(filling, fillings)]
+        if findings:
+            raise _RefusedError(*findings)
+        writer = Writer(dict(written.get(_TYPES) or {}), required_by_default=written.get(_REQUIRED) is True)
+        for filling in fillings:
+            schema, key = filling.use.addon.schema, filling.key or ""
+            for section, one in zip(_SECTIONS, (schema.parameters, schema.env_overrides), strict=True):
+                if left := filling.left(one):
+                    written[section] = {**(written.get(section) or {}), key: writer.fields(left, key)}
+        if writer.types:
+            written[_TYPES] = {**(written.get(_TYPES) or {}), **writer.types}
+        return written
+
+    def _key_findings(self, filling: _Filling, fillings: list[_Filling]) -> Iterator[Finding]:
+        use, key = filling.use, filling.key
+        where = use.by.where_at((*use.path, "name"))
+        others = [one.use.instance for one in fillings if one.key == key and one is not filling]
+        if key is None:
+            message = f"{filling.own_name} makes no key that a field can have: {camel_case(filling.own_name)}"
+            yield ADDON_KEY_INVALID.finding(message, where)
+        elif key in self.plan.definition.schema.full["properties"] or others:
+            owner = f"that of {others[0]}" if others else "a field of the definition"
+            message = f"{use.instance} makes the key {key}, which is {owner}; keys must be unique"
+            yield ADDON_KEY_COLLISION.finding(message, where)
+
+    def _base(self, schema: Mapping[str, Any]) -> None:
+        """Take the resources of the definition, none of which may see that there are more fields now."""
+        definition = self.plan.definition
+        for entry in definition.resources:
+            self._require_named_fields(entry, schema)
+            data = dict(value_at(definition.one.data, entry.path))
+            template = deepcopy(data.pop("template"))
+            self.doughs.append(_Dough(data, template, self._writers(None), str(definition.one.key)))
+
+    def _require_named_fields(self, entry: ObjectTemplate, schema: Mapping[str, Any]) -> None:
+        own = self.plan.definition.schema
+        schemas = {_PARAMETERS: own.parameters, _ENV_OVERRIDES: own.env_overrides}
+        grown = {name: one for name, one in schemas.items() if len(schema.get(name) or {}) > len(one["properties"])}
+        seen = {**grown, **({_SPEC: own.full} if grown else {})}
+        for path, program in _programs_of(entry):
+            for at, name in program.places:
+                if name in seen and not steps_after(program.text, at + len(name), seen[name]):
+                    message = f"must name the fields that it uses, now that there are more: {shown(program.text)}"
+                    fault = fault_of(NOT_BAKEABLE, path, f"{message}")
+                    raise _RefusedError(self._told(fault, self.plan.definition.one, ()))
+
+    def _create(self, filling: _Filling) -> None:
+        """Add what an addon creates (openchoreo 13.3.6)."""
+        instance, rewriter = filling.use.instance, filling.rewriter
+        for index, entry in enumerate(filling.use.addon.creates):
+            name = entry.id or f"{instance.addon}-{instance.id}-{index}"
+            if not ID.fullmatch(name):
+                raise FaultError(fault_of(NOT_BAKEABLE, (*entry.path, "id"), f"must be {ID_WORDS}, not {shown(name)}"))
+            for other in self.doughs:
+                if other.id == name:
+                    message = f"must be another id than that of {other.made_by}, not {shown(name)}"
+                    raise FaultError(fault_of(NOT_BAKEABLE, (*entry.path, "id"), message))
+            written = _entry(name, entry, rewriter)
+            if written is not None:
+                template = rewriter.data(entry.template.root)
+                self.doughs.append(_Dough(written, template, self._writers(instance), str(instance)))
+
+    def _patch(self, filling: _Filling) -> None:
+        for patch in filling.patches:
+            for inside in patch.loop.rounds(filling.bindings, self.budget):
+                target = read_target(patch.target.render(inside, self.budget), patch.target.path)
+                if not isinstance(target, Target):
+                    raise FaultError(target[0])
+                known = {name: inside[name] for name in inside.keys() - filling.values.bindings.keys()}
+                rewriter = replace(filling.rewriter, known=known)
+                chosen = [one for one in self.doughs if is_target(target, one.template, one.id, patch.target.path)]
+                for one in chosen:
+                    for place in patch.places:
+                        self._write(place, patch, one, inside, rewriter, filling.use.instance)
+
+    def _write(
+        self, place: PatchedPlace, patch: Patch, dough: _Dough, inside: Mapping[str, Any], rewriter: Rewriter,
+        by: Instance,
+    ) -> None:  # fmt: skip
+        path = place.path.render(inside, self.budget) if place.path else None
+        value = rewriter.data(place.value.root) if place.value else place.operation.value
+        operation = place.operation.rendered(value, path)
+        if value is not OMIT:
+            require_decided(dough.template, operation, dough.writers, by, self.allowance, skip_missing=patch.skips)
+        dough.writers.patch(dough.template, operation, by, self.allowance, skip_missing=patch.skips)
+
+    def _definition(self, fillings: list[_Filling], schema: dict[str, Any]) -> dict[str, Any]:
+        source = self.plan.definition.one
+        addons = ",".join(str(filling.use.instance) for filling in fillings)
+        metadata = {
+            "name": self.name,
+            "labels": {COMPOSED_FROM_LABEL: source.key.name},
+            "annotations": {COMPOSED_FROM: source.key.name, ADDONS: addons},
+        }
+        resources = [dough.resource for dough in self.doughs]
+        spec = {**({_SCHEMA: schema} if schema else {}), "resources": resources}
+        return {"apiVersion": API_VERSION, "kind": DEFINITION, "metadata": metadata, "spec": spec}
+
+    def _checked(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Return the definition, if it is one that can be read: expressions and schemas have limits."""
+        try:
+            document = Document.fresh(data)
+        except YamlError as error:
+            raise _RefusedError(self._unusable(str(error))) from None
+        key = ObjectKey(GROUP, DEFINITION, "", self.name)
+        _, told = read_definition(ConfigObject(key, API_VERSION, "", document), self.limits)
+        if wrong := errors(told):
+            raise _RefusedError(*(self._unusable(one.message) for one in wrong))
+        return data
+
+    def _unusable(self, why: str) -> Finding:
+        return NOT_BAKEABLE.finding(f"the definition {self.name} could not be used: {why}", self.plan.one.where)
+
+    def _writers(self, creator: Instance | None) -> Writers:
+        wishes = wishes_of([use.addon for use in self.plan.uses])
+        return Writers(lambda one, other: declare_order(one, other, wishes), creator)
+
+    @contextmanager
+    def _blaming(self, use: Use) -> Iterator[None]:
+        """Make a fault that is met one of the type, at its addon."""
+        try:
+            yield
+        except FaultError as error:
+            raise _RefusedError(self._finding(error.fault, use)) from None
+
+    def _finding(self, fault: Fault, use: Use) -> Finding:
+        return self._told(fault, use.addon.one, use.path)
+
+    def _told(self, fault: Fault, of: ConfigObject, path: Path) -> Finding:
+        """Return what is wrong with another object, of which nothing is wrong but that it is to be baked."""
+        return fault.code.finding(
+            f"{self.name} cannot be baked: {of.key}: {fault.message}", self.plan.one.where_at(path)
+        )
+
+
+def _entry(name: str, entry: ObjectTemplate, rewriter: Rewriter) -> dict[str, Any] | None:
+    """Return what is created as the entry of a definition, its template aside; None where it never is."""
+    written: dict[str, Any] = {"id": name}
+    include = rewriter.data(entry.include.template.root)
+    if include is False:
+        return None
+    if include is not True:
+        written["includeWhen"] = include
+    if entry.loop.template:
+        written |= {"forEach": rewriter.data(entry.loop.template.root), "var": entry.loop.variable}
+    return written
+
+
+def _programs_of(entry: ObjectTemplate) -> Iterator[tuple[Path, Program]]:
+    """Yield all expressions of an entry."""
+    for template in (entry.include.template, entry.loop.template, entry.template):
+        yield from programs(template.root) if template else ()
