@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property, lru_cache
 from typing import Any
 
 from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding, errors
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.yaml import Path
+from reconciler.rules.guards import Unit
 from reconciler.rules.presets.codes import PLUGIN_OVERRIDE_INVALID, PLUGIN_OVERRIDES_INVALID
 from reconciler.rules.presets.injected import InjectionContext, injected_entries
 from reconciler.rules.presets.layers import PLUGIN_OPTIONS, PRESET_CLUSTER_OPTIONS, PRESET_OPTIONS, Contributor
@@ -53,8 +54,6 @@ class Maker:
         self._reach = reach
         self._around = around
         self._memory = memory
-        # only while a file cannot be read is it of interest what is not there any more
-        self._inputs = {} if world.catalog.is_whole else around.before.inputs()
         self._present = {str(one.key) for kind in _CODES for one in world.catalog.of_kind(GROUP, kind)}
         self._resolver = Resolver(Evaluation(around.limits, around.expressions))
         self._passed: dict[ObjectKey, Propagated] = {}
@@ -105,24 +104,26 @@ class Maker:
         return preset_marks(preset, self._passed[preset.key], wish.place.repository, wish.published.data)
 
     def _in_doubt(self, wish: Wish, overrides: list[Override]) -> Failed | None:
-        """Return why a Plugin that is there stays as it is: somebody may have meant to say something else of it.
+        """Return why a Plugin stays as it is: somebody may have meant to say something else of it.
 
-        A new one is made without that (greenhouse 10: the object is ignored).
+        An override that cannot be used is ignored (greenhouse 10), but what it won before is not taken back for that.
         """
-        if not wish.owned:
-            return None
-        for one in overrides:
-            if not one.read.sound:
-                message = f"{one.read.one.key} may be for it, and cannot be used"
-                return Failed(wish, (PLUGIN_OVERRIDE_INVALID.name,), message)
-        if lost := self._unread(wish):
-            return lost
         if why := self._world.doubt(wish.key.namespace, wish.cluster_name):
             return Failed(wish, (PLUGIN_OVERRIDES_INVALID.name,), f"it stays as it is: {why}")
-        return None
+        for one in overrides:
+            if wish.owned and not one.read.sound and str(one.read.one.key) in self._inputs.get(wish.unit, ()):
+                message = f"{one.read.one.key} has a say in it, and cannot be used"
+                return Failed(wish, (PLUGIN_OVERRIDE_INVALID.name,), message)
+        return self._unread(wish) if wish.owned else None
+
+    @cached_property
+    def _inputs(self) -> Mapping[Unit, Collection[str]]:
+        return self._around.before.inputs()
 
     def _unread(self, wish: Wish) -> Failed | None:
         """Return why a Plugin stays as it is: what it was made of may be in an unreadable file (design 10.5)."""
+        if self._world.catalog.is_whole:
+            return None
         for name in sorted(self._inputs.get(wish.unit, ())):
             kind = name.partition("/")[0]
             if kind in _CODES and name not in self._present:

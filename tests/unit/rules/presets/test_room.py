@@ -284,7 +284,7 @@ def test_an_override_in_doubt_leaves_what_is_there_and_is_ignored_for_what_is_ne
 
 
 def test_an_override_in_doubt_spares_whom_it_is_not_for() -> None:
-    there = Branches.of(room([EAST, WEST, SIZE, preset()]))
+    there = Branches.of(room([EAST, WEST, SIZE, preset(), override([given("size", 2)])]))
     doubtful = override([given("size", 2), given("size", 3)], clusters={"clusterNames": ["west"]})
 
     result = room([EAST, WEST, SIZE, preset(), doubtful], there)
@@ -478,6 +478,26 @@ def test_an_override_that_may_be_in_an_unreadable_file_is_not_taken_for_gone(
 
     reasons = {(one.place and one.place.repository, one.conditions[0].reason) for one in result.stalled}
     assert reasons == {("east", code) for code in expected}
+
+
+@pytest.mark.parametrize(
+    ("won_before", "expected"),
+    [
+        pytest.param(True, {"logs-east": "PluginOverrideInvalid"}, id="what-it-won-before-is-not-taken-back"),
+        pytest.param(False, {}, id="one-that-never-had-a-say-is-ignored"),
+    ],
+)
+def test_an_override_that_cannot_be_used_any_more(won_before: bool, expected: dict[str, str]) -> None:
+    texts, where = [EAST, SIZE, preset()], {"clusterNames": ["east"]}
+    sound = override([given("size", 2)], clusters=where)
+    before = Branches.of(room([*texts, sound] if won_before else texts))
+    broken = [*texts, override([given("size", 3)], clusters=where, priority="high")]
+
+    result = room(broken, before)
+
+    assert {one.owner.key.name: one.conditions[0].reason for one in result.stalled} == expected
+    # and so again, when what was drafted then stands
+    assert "PluginOverrideInvalid" in told(result)
 
 
 def test_each_branch_is_looked_at_once() -> None:
