@@ -64,7 +64,8 @@ FORMS = (
         for name in ("greatest", "least", "bitAnd", "bitXor", "bitShiftLeft", "bitShiftRight")
     ),
     *("%s.hasValue()", "%s.value()", "%s.orValue(%s)", "%s.or(%s)", "%s.optMap(v, [v])", "optional.ofNonZeroValue(%s)"),
-    *("base64.decode(%s)", "'%%d|%%x'.format([%s, %s])", "'%%.2f|%%s'.format([%s, 'a'])", "strings.quote(%s)"),
+    # of doubles under %d the engines for Go and for C++ write different texts; ours is that for Go
+    *("base64.decode(%s)", "'%%d|%%x'.format([int(%s), %s])", "'%%.2f|%%s'.format([%s, 'a'])", "strings.quote(%s)"),
     *("%s.getFullYear()", "%s.getHours()", "%s.getMilliseconds()", "%s.getDayOfYear('+05:30')"),
 )
 
