@@ -208,6 +208,11 @@ def made_again(files: Files, then: Files, branches: Branches | None = None, **ar
             {"logs.yaml": preset([given("size", 4), PLACE])}, {"logs-east", "logs-west", "logs-north"}, id="a-preset"
         ),
         pytest.param({"east.yaml": in_zone("east", "b")}, {"logs-east", "events-east", "boards"}, id="a-label"),
+        pytest.param(
+            {"east.yaml": in_zone("east", annotations=RETAINED)}, {"logs-east", "events-east", "boards"},
+            id="an-annotation-of-a-cluster",
+        ),
+        pytest.param({"more.yaml": more_of_east("y")}, {"logs-east", "events-east", "boards"}, id="a-label-elsewhere"),
         pytest.param({"boards.yaml": plugin([given("place", "there")])}, {"boards"}, id="a-plugin"),
         pytest.param({"sender.yaml": definition(OPTIONS, "sender", version="3")},
                      {"events-east", "events-west", "events-north"}, id="a-definition"),
@@ -238,6 +243,16 @@ def test_what_is_published_makes_its_plugins_again() -> None:
 def replace_published(branches: Branches, variant: Variant) -> Branches:
     unit = (variant.place.repository, variant.place.package)
     return branches.with_plugin(unit, Branches.of(RoomResult((variant,))).plugins[unit])
+
+
+def test_what_was_adopted_is_not_adopted_again() -> None:
+    service = Service()
+    ours = Branches.of(service.look(WORLD, Branches()))
+
+    found = [service.look(WORLD, branches) for branches in (Branches({}, ours.plugins, {}), ours)]
+
+    adoptions = [[one.adoption for one in result.variants if one.owner.set] for result in found]
+    assert adoptions == [["adoptExisting"] * 6, ["adoptNone"] * 6]
 
 
 def test_no_more_is_remembered_than_the_last_pass_asked_for() -> None:
