@@ -155,11 +155,12 @@ def reconcile(source: ConfigSource, remotes: Remotes, tools: Tools, publisher: P
 
 
 def validate(source: ConfigSource, remotes: Remotes, tools: Tools) -> tuple[Finding, ...]:
-    """Return every finding about the config: files, objects, references; nothing is rendered."""
+    """Return every finding about the config: files, objects, references, what rooms make of them; no package is read."""
     found = gather(source, remotes, tools)
     room = tools.rooms(found.catalog, remotes, {}, found.now)
     proposal = _proposal(found, room, tools, ())
-    findings = (*_catalog_findings(found.catalog), *proposal.findings)
+    made = (finding for variant in room.variants for finding in variant.findings)
+    findings = (*_catalog_findings(found.catalog), *proposal.findings, *made)
     return FleetPlan(found.snapshot.id, 0, room, (), findings, objects=found.catalog.objects).all_findings()
 
 
