@@ -155,7 +155,7 @@ def reconcile(source: ConfigSource, remotes: Remotes, tools: Tools, publisher: P
 
 
 def validate(source: ConfigSource, remotes: Remotes, tools: Tools) -> tuple[Finding, ...]:
-    """Return every finding about the config: files, objects, references, what rooms make of them; no package is read."""
+    """Return every finding about the config: files, objects, references, and what rooms make of them."""
     found = gather(source, remotes, tools)
     room = tools.rooms(found.catalog, remotes, {}, found.now)
     proposal = _proposal(found, room, tools, ())
