@@ -24,7 +24,8 @@ class Write:
     """One change that an operation made, as RFC 6902 would make it: an `add` to a list inserts.
 
     `before` and `after` are ABSENT where there is nothing, and not to be changed. `is_appended` tells an item that went
-    to the end of a list that was there.
+    to the end of a list that was there. Of the operation's value it is the `part` at that path; what stands there begins
+    `inside` of `after`, below the parents that were missing.
     """
 
     op: WriteOp
@@ -32,6 +33,8 @@ class Write:
     before: Any
     after: Any
     is_appended: bool = False
+    part: Location = ()
+    inside: Location = ()
 
 
 def _as_written(_: Location) -> bool:
@@ -79,7 +82,8 @@ class _Act:
         holder, depth = self._reach(place)
         step = place[depth]
         if depth < len(place) - 1:
-            yield self._set(holder, place[: depth + 1], _nested(place[depth + 1 :], value))
+            missing = place[depth + 1 :]
+            yield self._set(holder, place[: depth + 1], _nested(missing, value), inside=missing)
         elif op == "remove":
             yield Write("remove", place, holder.pop(step), ABSENT)
         elif op == "merge":
@@ -99,31 +103,35 @@ class _Act:
             holder = below
         return holder, len(place) - 1
 
-    def _set(self, holder: Any, place: Location, value: Any) -> Write:
+    def _set(self, holder: Any, place: Location, value: Any, part: Location = (), *, inside: Location = ()) -> Write:
         step = place[-1]
         before = holder.get(step, ABSENT) if isinstance(holder, dict) else holder[step]
         holder[step] = self.allowance.copied(value, len(place), self.written)
-        return Write("add" if before is ABSENT else "replace", place, before, value)
+        return Write("add" if before is ABSENT else "replace", place, before, value, False, part, inside)
 
-    def _insert(self, holder: list[Any], place: Location, value: Any, *, is_appended: bool) -> Write:
+    def _insert(
+        self, holder: list[Any], place: Location, value: Any, part: Location = (), *, is_appended: bool
+    ) -> Write:
         holder.insert(int(place[-1]), self.allowance.copied(value, len(place), self.written))
-        return Write("add", place, ABSENT, value, is_appended)
+        return Write("add", place, ABSENT, value, is_appended, part)
 
-    def _merge(self, holder: Any, place: Location, value: Any) -> Iterator[Write]:
+    def _merge(self, holder: Any, place: Location, value: Any, part: Location = ()) -> Iterator[Write]:
         """Merge a value into what is at a place, the parent of which is there (openchoreo 8.4)."""
         old = holder.get(place[-1]) if isinstance(holder, dict) else holder[place[-1]]
         match old, value:
             case dict(), dict():
                 for key, one in value.items():
-                    yield from self._merge(old, (*place, key), one)
+                    yield from self._merge(old, (*place, key), one, (*part, key))
+            case list(), list():
+                for index, one in enumerate(value):
+                    yield self._insert(old, (*place, len(old)), one, (*part, index), is_appended=True)
             case list(), _:
-                for one in value if isinstance(value, list) else [value]:
-                    yield self._insert(old, (*place, len(old)), one, is_appended=True)
+                yield self._insert(old, (*place, len(old)), value, part, is_appended=True)
             case (dict(), _) | (str() | int() | float(), dict() | list()):
                 message = f"must be {_like(old)}, as what it is merged into, at {format_pointer(place)}"
                 raise FaultError(fault_of(MERGE_TYPE_MISMATCH, self.written, message))
             case _:
-                yield self._set(holder, place, value)
+                yield self._set(holder, place, value, part)
 
 
 def _nested(steps: Location, value: Any) -> Any:

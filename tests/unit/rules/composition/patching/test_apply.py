@@ -214,8 +214,12 @@ def test_keys_that_are_added_come_last_in_the_order_of_the_value() -> None:
     [
         pytest.param({}, "add", "/a", 1, [Write("add", ("a",), ABSENT, 1)], id="new-key"),
         pytest.param({"a": 0}, "add", "/a", 1, [Write("replace", ("a",), 0, 1)], id="key-that-is-there"),
-        pytest.param({}, "add", "/a/b", 1, [Write("add", ("a",), ABSENT, {"b": 1})], id="parents"),
-        pytest.param({"a": None}, "add", "/a/-", 1, [Write("replace", ("a",), None, [1])], id="parents-of-null"),
+        pytest.param(
+            {}, "add", "/a/b", 1, [Write("add", ("a",), ABSENT, {"b": 1}, inside=("b",))], id="parents",
+        ),
+        pytest.param(
+            {"a": None}, "add", "/a/-", 1, [Write("replace", ("a",), None, [1], inside=(0,))], id="parents-of-null",
+        ),
         pytest.param({"c": [0]}, "add", "/c/0", 1, [Write("add", ("c", 0), ABSENT, 1)], id="insert"),
         pytest.param({"c": [0]}, "add", "/c/-", 1, [Write("add", ("c", 1), ABSENT, 1, True)], id="append"),
         pytest.param({"c": [0]}, "add", "/c/1", 1, [Write("add", ("c", 1), ABSENT, 1, True)], id="append-by-index"),
@@ -227,9 +231,9 @@ def test_keys_that_are_added_come_last_in_the_order_of_the_value() -> None:
         pytest.param(
             {"m": {"x": 1, "l": [1]}}, "merge", "/m", {"x": 2, "y": 3, "l": [4]},
             [
-                Write("replace", ("m", "x"), 1, 2),
-                Write("add", ("m", "y"), ABSENT, 3),
-                Write("add", ("m", "l", 1), ABSENT, 4, True),
+                Write("replace", ("m", "x"), 1, 2, part=("x",)),
+                Write("add", ("m", "y"), ABSENT, 3, part=("y",)),
+                Write("add", ("m", "l", 1), ABSENT, 4, True, part=("l", 0)),
             ], id="merge-leaf-by-leaf",
         ),
     ],
