@@ -20,7 +20,7 @@ from reconciler.rules.composition.codes import ADDON_EMPTY, ADDON_INVALID, COMPO
 from reconciler.rules.composition.model import API_VERSION
 from reconciler.rules.composition.patching.operations import OperationTemplate, read_operation
 from reconciler.rules.composition.patching.targets import Target, read_target_template
-from reconciler.rules.composition.reading import Spec, Told, label, opened, read_rules
+from reconciler.rules.composition.reading import Spec, Told, label, opened, read_rules, written_label
 from reconciler.rules.composition.schema import ComponentSchema, read_schema
 from reconciler.rules.composition.text import (
     ADDON,
@@ -59,7 +59,7 @@ def read_definition(one: ConfigObject, limits: Limits) -> tuple[Definition | Non
     resources = tuple(
         _object(each, "template", scope, COMPONENT_DEFINITION_INVALID) for each in spec.mappings("resources", _RESOURCE)
     )
-    if not resources:
+    if spec.data.get("resources") in (None, []):
         spec.fault("resources", "must be a list that is not empty: a component is at least one object")
     for each in resources:
         told.take(each.faults, one)
@@ -71,6 +71,8 @@ def read_addon(one: ConfigObject, limits: Limits) -> tuple[Addon | None, tuple[F
     """Return an addon, None where anything is wrong with it, and what that is."""
     spec, told = opened(one, ADDON_INVALID, API_VERSION, _ADDON)
     spec.unsupported("outputs")
+    for name in ("displayName", "icon"):
+        spec.text(name)
     schema = _schema(spec, told, one)
     scope = _scope(ADDON, schema, limits)
     creates, patches = tuple(_creates(spec, scope)), tuple(_patches(spec, schema, scope, told, one))
@@ -114,11 +116,13 @@ def _condition(spec: Spec, schema: ComponentSchema) -> Any:
 
 
 def _sides(one: ConfigObject, told: Told) -> frozenset[Any]:
-    written = label(one, ALLOWED_FOR)
-    if written and written not in SIDES:
+    written = written_label(one, ALLOWED_FOR)
+    if isinstance(written, str) and written in SIDES:
+        return SIDES[written]
+    if written is not None:
         path = ("metadata", "labels", ALLOWED_FOR)
         told.add(path, f"must be one of {', '.join(SIDES)}, not {shown(written)}")
-    return SIDES.get(written, SIDES["platform-engineer"])
+    return SIDES["platform-engineer"]
 
 
 def _targets(spec: Spec, told: Told, one: ConfigObject) -> Iterator[Target]:
@@ -132,8 +136,10 @@ def _targets(spec: Spec, told: Told, one: ConfigObject) -> Iterator[Target]:
 
 def _creates(spec: Spec, scope: Scope) -> Iterator[ObjectTemplate]:
     for one in spec.mappings("creates", None):
-        bare, wrapped = one.has("kind") or one.has("apiVersion"), one.has("resource") or one.has("template")
-        if bare and not wrapped:
+        if one.has("kind") or one.has("apiVersion"):
+            if mixed := [name for name in _WRAPPER if one.has(name)]:
+                what = f"must be an object as it is, and has {', '.join(mixed)}: put the object below resource"
+                one.faults.add(one.path, what)
             yield _compiled(one, "", None, one.data, one.path, scope, ADDON_INVALID)
             continue
         held = Spec(one.data, one.path, one.faults, _WRAPPER)

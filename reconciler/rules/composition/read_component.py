@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconciler.krm.findings import Finding
-from reconciler.krm.names import dns_label_fault
-from reconciler.rules.codes import NAMESPACE_MISSING
+from reconciler.krm.names import segment_fault
 from reconciler.rules.composition.codes import COMPONENT_INVALID, ENV_BINDING_INVALID
 from reconciler.rules.composition.model import (
     API_VERSION,
@@ -17,7 +16,7 @@ from reconciler.rules.composition.model import (
     ListedAddon,
     Overrides,
 )
-from reconciler.rules.composition.reading import Spec, Told, instance_id, opened
+from reconciler.rules.composition.reading import Spec, check_namespace, instance_id, opened
 from reconciler.rules.guards import ACK_DELETIONS
 from reconciler.snapshot.catalog import ConfigObject
 
@@ -31,11 +30,11 @@ def read_component(one: ConfigObject) -> tuple[Component | None, tuple[Finding, 
     The fields of one of a generated kind are those of its type, which is not known here.
     """
     if one.key.kind != COMPONENT:
-        spec, told = opened(one, COMPONENT_INVALID, API_VERSION, None)
-        _check_namespace(one, told)
+        spec, told = opened(one, COMPONENT_INVALID, API_VERSION, None, segment_fault)
+        check_namespace(one, told)
         return (None if told.findings else Component(one, spec.data)), told.all
-    spec, told = opened(one, COMPONENT_INVALID, API_VERSION, _COMPONENT)
-    _check_namespace(one, told)
+    spec, told = opened(one, COMPONENT_INVALID, API_VERSION, _COMPONENT, segment_fault)
+    check_namespace(one, told)
     definition, addons = spec.text("componentDefinition", required=True), tuple(_listed(spec))
     read = Component(one, spec.values("parameters"), definition, addons)
     return (None if told.findings else read), told.all
@@ -50,15 +49,15 @@ def _listed(spec: Spec) -> Iterator[ListedAddon]:
 def read_binding(one: ConfigObject) -> tuple[EnvBinding | None, tuple[Finding, ...]]:
     """Return an EnvBinding, None where it cannot be read, and what is wrong with it."""
     spec, told = opened(one, ENV_BINDING_INVALID, API_VERSION, _BINDING)
-    _check_namespace(one, told)
+    check_namespace(one, told)
     owner = spec.mapping("owner", ("componentName", "namespace"))
     environment = spec.text("environment", required=True)
-    if environment and (fault := dns_label_fault(environment)):
+    if environment and (fault := segment_fault(environment)):
         spec.fault("environment", f"must be a name that environments can have: {fault}")
     overrides = Overrides(
         spec.values("overrides"), _by_addon(spec, "platformAddonOverrides"), _by_addon(spec, "addonOverrides")
     )
-    endpoints = [dict(endpoint.data) for endpoint in spec.mappings("endpoints", ("name", "host"))]
+    endpoints = list(_endpoints(spec))
     acknowledged = one.annotations.get(ACK_DELETIONS, "").split(",")
     read = EnvBinding(
         one, owner.text("componentName"), owner.text("namespace") or one.key.namespace, environment, overrides,
@@ -67,14 +66,14 @@ def read_binding(one: ConfigObject) -> tuple[EnvBinding | None, tuple[Finding, .
     return (None if told.findings else read), told.all
 
 
+def _endpoints(spec: Spec) -> Iterator[dict[str, object]]:
+    for one in spec.mappings("endpoints", ("name", "host")):
+        for name in ("name", "host"):
+            one.text(name)
+        yield dict(one.data)
+
+
 def _by_addon(spec: Spec, name: str) -> dict[str, object]:
     """Return overrides by the key of their addon; each must be a mapping of fields."""
     found = spec.mapping(name, None)
     return {str(key): dict(found.mapping(str(key), None).data) for key in found.data}
-
-
-def _check_namespace(one: ConfigObject, told: Told) -> None:
-    if not one.key.namespace:
-        told.add(("metadata", "namespace"), f"must say where this {one.key.kind} belongs", NAMESPACE_MISSING)
-    elif fault := dns_label_fault(one.key.namespace):
-        told.add(("metadata", "namespace"), f"must be a name that namespaces can have: {fault}")

@@ -7,7 +7,7 @@ from reconciler.krm.selectors import LabelSelector, read_label_selector
 from reconciler.rules.codes import SELECTOR_INVALID
 from reconciler.rules.composition.codes import BUILD_INVALID, ENVIRONMENT_INVALID
 from reconciler.rules.composition.model import GLUE_API_VERSION, Build, Environment
-from reconciler.rules.composition.reading import Spec, opened
+from reconciler.rules.composition.reading import Spec, check_namespace, opened
 from reconciler.snapshot.catalog import ConfigObject
 
 _FIELDS = ("clusters", "clusterSelector", "context")
@@ -33,6 +33,7 @@ def _selector(spec: Spec) -> LabelSelector | None:
 def read_build(one: ConfigObject) -> tuple[Build | None, tuple[Finding, ...]]:
     """Return a build, None where it cannot be read, and what is wrong with it; its fields are whatever people like."""
     spec, told = opened(one, BUILD_INVALID, GLUE_API_VERSION, None)
+    check_namespace(one, told)
     if spec.has("workload"):
         spec.mapping("workload", None)
     return (None if told.findings else Build(one, spec.data)), told.all

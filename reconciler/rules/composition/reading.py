@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.krm.findings import Code, Finding, Severity
-from reconciler.krm.names import dns_subdomain_fault
+from reconciler.krm.names import dns_label_fault, dns_subdomain_fault
+from reconciler.rules.codes import NAMESPACE_MISSING
 from reconciler.rules.composition.codes import FEATURE_NOT_SUPPORTED, UNKNOWN_FIELD
 from reconciler.rules.composition.faults import Fault
 from reconciler.rules.composition.model import DEFAULT_INSTANCE, Rule, Values
@@ -54,7 +55,7 @@ class Spec(Fields):
     def identifier(self, name: str, default: str = "") -> str:
         """Return an id; the default when absent or not usable."""
         found = self.text(name)
-        if found and not ID.fullmatch(found):
+        if self.data.get(name) == found and not ID.fullmatch(found):
             self.fault(name, f"must be {ID_WORDS}, not {shown(found)}")
             return default
         return found or default
@@ -65,7 +66,13 @@ class Spec(Fields):
             self.fault(name, "is for something that is not supported: leave it out", FEATURE_NOT_SUPPORTED)
 
 
-def opened(one: ConfigObject, code: Code, api_version: str, known: Sequence[str] | None) -> tuple[Spec, Told]:
+def opened(
+    one: ConfigObject,
+    code: Code,
+    api_version: str,
+    known: Sequence[str] | None,
+    name_fault: Callable[[str], str | None] = dns_subdomain_fault,
+) -> tuple[Spec, Told]:
     """Return the spec of an object, and the list for what is wrong with it; its identity is checked already."""
     told = Told(one.where_at, code)
     for name in one.data:
@@ -73,19 +80,20 @@ def opened(one: ConfigObject, code: Code, api_version: str, known: Sequence[str]
             told.add((str(name),), f"is unknown; allowed are {', '.join(_OBJECT_FIELDS)}", UNKNOWN_FIELD)
     if one.api_version != api_version:
         told.add(("apiVersion",), f"must be {api_version}, not {shown(one.api_version)}")
-    if fault := dns_subdomain_fault(one.key.name):
+    if fault := name_fault(one.key.name):
         told.add(("metadata", "name"), f"must be a name that objects can have: {fault}")
-    if not isinstance(one.data.get("spec"), Mapping):
+    if one.data.get("spec") is None:
         told.add(("spec",), "must be a mapping")
     return Spec(one.data.get("spec"), ("spec",), told, known), told
 
 
 def read_rules(spec: Spec) -> tuple[Rule, ...]:
     """Return the rules of `validation.rules`, whose expressions are not compiled yet (openchoreo 4.4)."""
-    rules = spec.mapping("validation", ("rules",)).mappings("rules", ("name", "expression", "message"))
-    return tuple(
-        Rule(one.text("name"), one.text("expression", required=True), one.text("message"), one.path) for one in rules
-    )
+    listed = spec.mapping("validation", ("rules",)).mappings("rules", ("name", "expression", "message"))
+    rules = [
+        Rule(one.text("name"), one.text("expression", required=True), one.text("message"), one.path) for one in listed
+    ]
+    return tuple(one for one in rules if one.expression)
 
 
 def instance_id(spec: Spec) -> tuple[str, bool]:
@@ -95,6 +103,19 @@ def instance_id(spec: Spec) -> tuple[str, bool]:
 
 def label(one: ConfigObject, name: str) -> str:
     """Return a label of an object as text: people write versions without quotes."""
-    labels: Any = one.data["metadata"].get("labels")
-    value = labels.get(name) if isinstance(labels, Mapping) else None
+    value = written_label(one, name)
     return "" if value is None or isinstance(value, Mapping | list) else str(value)
+
+
+def written_label(one: ConfigObject, name: str) -> Any:
+    """Return a label of an object as it is written, None where it is not."""
+    labels: Any = one.data["metadata"].get("labels")
+    return labels.get(name) if isinstance(labels, Mapping) else None
+
+
+def check_namespace(one: ConfigObject, told: Told) -> None:
+    """Note an object that must say in which namespace it is, and does not."""
+    if not one.key.namespace:
+        told.add(("metadata", "namespace"), f"must say where this {one.key.kind} belongs", NAMESPACE_MISSING)
+    elif fault := dns_label_fault(one.key.namespace):
+        told.add(("metadata", "namespace"), f"must be a name that namespaces can have: {fault}")

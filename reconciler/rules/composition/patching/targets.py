@@ -8,7 +8,7 @@ from typing import Any
 
 from reconciler.krm.identity import split_api_version
 from reconciler.krm.yaml import Path
-from reconciler.rules.composition.codes import TARGET_EMPTY, TARGET_INVALID
+from reconciler.rules.composition.codes import TARGET_EMPTY, TARGET_INVALID, UNKNOWN_FIELD
 from reconciler.rules.composition.faults import Fault, fault_of
 from reconciler.rules.composition.patching.operations import OWN, TEMPLATE_MARK
 from reconciler.rules.composition.patching.pods import CONTAINER_LISTS, pod_list, value_or_text_at
@@ -131,7 +131,8 @@ class _Reader:
     def _refuse_unknown(self, data: Mapping[Any, Any], below: Path, known: tuple[str, ...]) -> None:
         for name in map(str, data):
             if name not in known and not name.startswith(OWN):
-                self._fault((*below, name), f"is unknown; allowed are {', '.join(known)}{meant(name, known)}")
+                message = f"is unknown; allowed are {', '.join(known)}{meant(name, known)}"
+                self._faults.append(fault_of(UNKNOWN_FIELD, (*self._at, *below, name), message))
 
     def _texts(self, data: Mapping[Any, Any], name: str) -> tuple[str, ...] | None:
         value = data.get(name)

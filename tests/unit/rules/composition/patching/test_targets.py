@@ -86,15 +86,15 @@ def test_matches(written: dict[str, Any], one: Any, expected: bool) -> None:
         pytest.param({"resourceType": None, "x-note": "all"}, ["TargetEmpty:"], id="nothing-that-counts"),
         pytest.param("Deployment", ["TargetInvalid: must be a mapping"], id="text"),
         pytest.param(
-            {"kind": "A"}, ["TargetInvalid.kind: is unknown; allowed are resourceType, resourceId"], id="unknown"
+            {"kind": "A"}, ["UnknownField.kind: is unknown; allowed are resourceType, resourceId"], id="unknown"
         ),
-        pytest.param({"where": "${true}"}, ["TargetInvalid.where: is unknown; allowed are"], id="where-is-not-offered"),
+        pytest.param({"where": "${true}"}, ["UnknownField.where: is unknown; allowed are"], id="where-is-not-offered"),
         pytest.param({"resourceType": 5}, ["TargetInvalid.resourceType: must be a string, not 5"], id="number"),
         pytest.param({"resourceId": ["a", {}]}, ["TargetInvalid.resourceId.1: must be a string"], id="map-in-a-list"),
         pytest.param({"selector": "a=b"}, ["TargetInvalid.selector: must be a mapping"], id="selector-as-text"),
         pytest.param(
             {"selector": {"matchExpressions": []}, "group": 1},
-            ["TargetInvalid.selector.matchExpressions: is unknown; allowed are matchLabels", "TargetInvalid.group:"],
+            ["UnknownField.selector.matchExpressions: is unknown; allowed are matchLabels", "TargetInvalid.group:"],
             id="all-at-once",
         ),
         pytest.param(labels(a=[1]), ["TargetInvalid.selector.matchLabels.a: must be a string"], id="list-as-label"),
@@ -161,7 +161,7 @@ def test_a_template_is_held_to_the_same_form() -> None:
     found = read_target_template({"resourceType": "${spec.kind}", "where": "${true}"}, AT)
 
     assert isinstance(found, tuple)
-    assert [one.code.name for one in found] == ["TargetInvalid"]
+    assert [one.code.name for one in found] == ["UnknownField"]
 
 
 words = st.sampled_from(["Deployment", "Pod", "a", "b", ""])
