@@ -22,6 +22,7 @@ from reconciler.rules.composition.patching.writers import IsOrdered, Writers
 from reconciler.rules.composition.plan import Plan, Use
 from reconciler.rules.composition.rendered import Rendered, Trail
 from reconciler.rules.composition.text import Origin
+from reconciler.rules.fields import dotted
 from reconciler.rules.notes import Note
 from reconciler.snapshot.catalog import ConfigObject
 
@@ -95,7 +96,7 @@ class Canvas:
             data, origins = entry.template.render_traced(inside, self.budget)
             if data is OMIT:
                 continue
-            trail = Trail(one, by, entry.template.path, parts=origins)
+            trail = Trail(one, by, entry.template.path, parts=origins, loop=entry.loop)
             made = Rendered(name, data, Writers(self.is_ordered, by), by, [trail])
             self._refuse_twice(made, entry)
             self.objects.append(made)
@@ -119,7 +120,7 @@ class Canvas:
                 for place in patch.places:
                     self._write(place, patch, each, inside, one, by)
         if rounds and not found:
-            message = f"{by} finds nothing to patch: no object is what {_shown(patch)} asks for"
+            message = f"{by} finds nothing to patch: no object is what {dotted(patch.target.path)} asks for"
             self.findings.append(PATCH_TARGET_NOT_FOUND.finding(message, one.where_at((*patch.path, "target"))))
 
     def _write(
@@ -131,8 +132,7 @@ class Canvas:
         operation = place.operation.rendered(value, path)
         each.keep_original()
         done = each.writers.patch(each.data, operation, by, self.allowance, skip_missing=patch.skips)
-        depth = len(operation.path.steps)
-        each.trails += (Trail(one, by, place.operation.at, write, origins, depth) for write in done.writes)
+        each.trails += (Trail(one, by, place.operation.at, write, origins, patch.loop) for write in done.writes)
         self.findings += (_told(note, each, one, place.operation.at) for note in done.notes)
 
 
@@ -154,10 +154,6 @@ def _target(patch: Patch, bindings: Bindings, budget: Budget) -> Target:
     if isinstance(read, Target):
         return read
     raise FaultError(read[0])
-
-
-def _shown(patch: Patch) -> str:
-    return ".".join(str(step) for step in patch.target.path)
 
 
 def _told(note: Note, each: Rendered, one: ConfigObject, at: Path) -> Finding:

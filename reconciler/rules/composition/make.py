@@ -11,6 +11,7 @@ from reconciler.rules.composition.package import AsComposed, facts_of, files_of,
 from reconciler.rules.composition.plan import Plan
 from reconciler.rules.composition.provenance import ComponentProvenance
 from reconciler.rules.composition.render import Composed
+from reconciler.rules.composition.sources import Sources
 from reconciler.rules.variant import AdoptionPolicy, Generated, Owner, Place, Variant
 
 ADOPT = "reconciler.dev/adopt"
@@ -34,7 +35,7 @@ def make_package(
     files, made_of = files_of(composed.objects), tuple(sources(bound, plan, build, composed))
     facts = facts_of(made_of, engine)
     said = {one: facts[str(one.key)] for one in made_of}
-    provenance = ComponentProvenance(bound, build, composed, files, said)
+    provenance = ComponentProvenance(Sources(bound, plan, build, composed), files, said)
     owner = Owner(binding.key, binding.api_version)
     adoption: AdoptionPolicy = "adoptExisting" if binding.annotations.get(ADOPT) == "true" else "adoptNone"
     first = Variant(

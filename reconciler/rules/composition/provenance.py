@@ -8,21 +8,18 @@ from typing import Any
 
 from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.pointer import format_pointer
-from reconciler.krm.secrets import is_secret
+from reconciler.krm.secrets import MASK, is_secret
 from reconciler.krm.yaml import Path
-from reconciler.rules.composition.bindings import Bound
-from reconciler.rules.composition.effective import Effective
-from reconciler.rules.composition.model import Build, Instance
+from reconciler.rules.composition.history import History, changes_of
 from reconciler.rules.composition.patching.apply import Write
-from reconciler.rules.composition.render import Composed
 from reconciler.rules.composition.rendered import Rendered, Trail
+from reconciler.rules.composition.sources import Sources
 from reconciler.rules.composition.text import Origin
 from reconciler.rules.edits import value_at
 from reconciler.rules.fields import dotted
-from reconciler.rules.provenance import as_shown, changes, op_of
+from reconciler.rules.provenance import as_shown, op_of
 from reconciler.snapshot.catalog import ConfigObject
 
-_VALUES = ("spec", "parameters", "envOverrides")
 Step = dict[str, Any]
 
 
@@ -33,23 +30,21 @@ class ComponentProvenance:
     `made_of` are the objects that it was rendered of, each with the hash of what it says.
     """
 
-    bound: Bound
-    build: Build | None
-    composed: Composed
+    sources: Sources
     files: Mapping[str, Rendered]
     made_of: Mapping[ConfigObject, str]
 
     def layers(self) -> list[dict[str, Any]]:
-        """Return `layers` of a status file: each value that is not as a template has it, with what led to it."""
+        """Return `layers` of a status file: the template of each object, and what led to each value that is not its."""
         return [
-            {"file": name, "resource": str(one.key), "pointer": format_pointer(path), "steps": steps}
+            {"file": name, "resource": str(one.key), "pointer": pointer, "steps": steps}
             for name, one in sorted(self.files.items())
-            for path, steps in sorted(self._history(one).items(), key=lambda entry: format_pointer(entry[0]))
+            for pointer, steps in sorted((format_pointer(path), steps) for path, steps in self._history(one).all())
         ]
 
     def applied(self) -> list[dict[str, str]]:
         """Return the addons that worked on it, in their order (openchoreo 14.3)."""
-        return [{"layer": "addon", "kind": "Addon", "name": str(one)} for one in self.composed.worked]
+        return [{"layer": "addon", "kind": "Addon", "name": str(one)} for one in self.sources.composed.worked]
 
     def objects(self) -> list[dict[str, str]]:
         """Return what it was made of."""
@@ -58,72 +53,58 @@ class ComponentProvenance:
             for one, said in sorted(self.made_of.items(), key=lambda each: each[0].key)
         ]
 
-    def _history(self, one: Rendered) -> dict[Path, list[Step]]:
+    def _history(self, one: Rendered) -> History:
         """Return the steps by the place that their value has in the end."""
-        found: list[tuple[Path, Step]] = []
-        hides = is_secret(one.data)
+        found, hides = History(), is_secret(one.data)
         for trail in one.trails:
             if trail.write is None:
-                found += self._made(trail, one, hides=hides)
+                found.steps.append({**_by(trail, trail.path), "op": "added", **self._repeated(trail)})
+                self._note_made(trail, one.original or one.data, found, hides=hides)
             else:
-                found = [(place, step) for path, step in found if (place := _moved(path, trail.write)) is not None]
-                found += self._written(trail, trail.write, hides=hides)
-        history: dict[Path, list[Step]] = {}
-        for path, step in found:
-            history.setdefault(path, []).append(step)
-        return history
+                found.move(trail.write)
+                self._note_written(trail, trail.write, found, hides=hides)
+        return found
 
-    def _made(self, trail: Trail, one: Rendered, *, hides: bool) -> Iterator[tuple[Path, Step]]:
-        """Yield the values that expressions made when an object was rendered."""
-        original = one.original or one.data
+    def _repeated(self, trail: Trail) -> Step:
+        """Return the loop that an object was made in, if it was."""
+        origin = trail.loop.origin if trail.loop else None
+        return {"forEach": origin.text, **self._given(origin, trail)} if origin else {}
+
+    def _note_made(self, trail: Trail, data: Any, found: History, *, hides: bool) -> None:
+        """Note the values that expressions made when an object was rendered."""
         for path, origin in trail.parts.items():
-            after = value_at(original, path)
+            after = value_at(data, path)
             if after is not ABSENT:
-                step = {**_by(trail, origin.path), "op": "added", "after": as_shown(after, path, hides=hides)}
-                yield path, {**step, "expression": origin.text, **self._given(origin, trail)}
+                found.at(path).steps.append(self._made(trail, path, after, origin, hides=hides))
 
-    def _written(self, trail: Trail, write: Write, *, hides: bool) -> Iterator[tuple[Path, Step]]:
-        for path, before, after in changes(write.before, write.after, write.location):
+    def _made(self, trail: Trail, path: Path, after: Any, origin: Origin, *, hides: bool) -> Step:
+        where = trail.path if trail.write else origin.path
+        shown = as_shown(after, path, hides=hides)
+        return {**_by(trail, where), "op": "added", "after": shown, **self._told(origin, trail, shown)}
+
+    def _note_written(self, trail: Trail, write: Write, found: History, *, hides: bool) -> None:
+        for path, before, after in changes_of(write):
+            place, origin = found.at(path), _origin(trail.parts, write, path)
             shown = {name: as_shown(value, path, hides=hides) for name, value in (("before", before), ("after", after))}
             said = {name: value for name, value in shown.items() if value is not ABSENT}
-            origin = _nearest(trail.parts, path[trail.depth :])
-            told = {"expression": origin.text, **self._given(origin, trail)} if origin else {}
-            yield path, {**_by(trail, trail.path), "op": op_of(before, after), **said, **told}
+            told = self._told(origin, trail, shown["after"]) if origin else {}
+            place.forget_items()
+            place.steps.append({**_by(trail, trail.path), "op": op_of(before, after), **said, **told})
+            for inner, value, made in _inside(after, path, trail.parts, write) if not origin else ():
+                found.at(inner).steps.append(self._made(trail, inner, value, made, hides=hides))
 
-    def _given(self, origin: Origin, trail: Trail) -> dict[str, Any]:
-        """Return the parameters that an expression reads, each with who gave it."""
-        given = [one for read in sorted(origin.reads) if (one := self._source(read, trail.instance))]
+    def _told(self, origin: Origin, trail: Trail, shown: Any) -> Step:
+        """Return the expression that made a value, unless that is hidden: its text may hold what is."""
+        expression = MASK if shown == MASK else origin.text
+        return {"expression": expression, **self._given(origin, trail)}
+
+    def _given(self, origin: Origin, trail: Trail) -> Step:
+        """Return the parameters that an expression reads, each with who gave it; for an item, those of its list."""
+        reads, loop = set(origin.reads), trail.loop.origin if trail.loop else None
+        if loop and trail.loop and any(read[0] == trail.loop.variable for read in reads):
+            reads |= loop.reads
+        given = self.sources.of(reads, trail.instance)
         return {"values": given} if given else {}
-
-    def _source(self, read: tuple[str, ...], instance: Instance | None) -> Step | None:
-        variable, path = read[0], read[1:]
-        if variable in _VALUES:
-            return _value_source(".".join(read), path, self.composed.values[instance])
-        if variable == "build" and self.build:
-            return _said_by(".".join(read), "build", self.build.one, ("spec", *path))
-        if variable == "workload" and self.build:
-            return _said_by(".".join(read), "build", self.build.one, ("spec", "workload", *path))
-        if variable == "env":
-            binding, environment = self.bound.binding.one, self.bound.environment.one
-            if path[:1] in (("name",), ("endpoints",)):
-                field = "environment" if path[0] == "name" else "endpoints"
-                return _said_by(".".join(read), "environment", binding, ("spec", field))
-            return _said_by(".".join(read), "environment", environment, ("spec", "context", *path))
-        if variable == "metadata":
-            return _said_by(".".join(read), "component", self.bound.component.one, ("metadata", *path))
-        return None
-
-
-def _value_source(name: str, path: Path, values: Effective) -> Step:
-    """Return who gave a parameter: the highest layer that says anything of it, else the default of the schema."""
-    for end in range(len(path), 0, -1):
-        if layer := values.origin(path[:end]):
-            return _said_by(name, layer.name, layer.one, (*layer.path, *path))
-    return {"name": name, "layer": "default"}
-
-
-def _said_by(name: str, layer: str, one: ConfigObject, path: Path) -> Step:
-    return {"name": name, "layer": layer, "by": str(one.key), "file": one.file, "where": dotted(path)}
 
 
 def _by(trail: Trail, path: Path) -> Step:
@@ -132,20 +113,29 @@ def _by(trail: Trail, path: Path) -> Step:
     return {"layer": layer, **instance, "by": str(trail.one.key), "file": trail.one.file, "where": dotted(path)}
 
 
-def _nearest(parts: Mapping[Path, Origin], path: Path) -> Origin | None:
-    """Return the expression that made a value, or one that holds it."""
-    return next((parts[path[:end]] for end in range(len(path), -1, -1) if path[:end] in parts), None)
+def _in_value(write: Write, path: Path) -> Path | None:
+    """Return where in an operation's value that is what a write put at a path; None where it is only a parent."""
+    below, inside = path[len(write.location) :], write.inside
+    return (*write.part, *below[len(inside) :]) if below[: len(inside)] == inside else None
 
 
-def _moved(path: Path, write: Write) -> Path | None:
-    """Return where a value is after a write, None where the write took it away with a list's item."""
-    *above, step = write.location
-    depth = len(above)
-    if write.op == "replace" or not isinstance(step, int) or write.is_appended or list(path[:depth]) != above:
-        return path
-    index = path[depth] if len(path) > depth else None
-    if not isinstance(index, int) or index < step:
-        return path
-    if write.op == "remove":
-        return None if index == step else (*above, index - 1, *path[depth + 1 :])
-    return (*above, index + 1, *path[depth + 1 :])
+def _origin(parts: Mapping[Path, Origin], write: Write, path: Path) -> Origin | None:
+    """Return the expression that made the value at a path, or one that holds it."""
+    wanted = _in_value(write, path)
+    if wanted is None or not parts:
+        return None
+    return next((parts[wanted[:end]] for end in range(len(wanted), -1, -1) if wanted[:end] in parts), None)
+
+
+def _inside(value: Any, path: Path, parts: Mapping[Path, Origin], write: Write) -> Iterator[tuple[Path, Any, Origin]]:
+    """Yield what expressions made inside of a value that was written at a path."""
+    if not parts:
+        return
+    below = enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, dict) else ()
+    for step, one in below:
+        at = (*path, step)
+        place = _in_value(write, at)
+        if place is not None and place in parts:
+            yield at, one, parts[place]
+        else:
+            yield from _inside(one, at, parts, write)

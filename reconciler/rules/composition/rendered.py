@@ -12,7 +12,7 @@ from reconciler.krm.yaml import Path
 from reconciler.rules.composition.model import Instance
 from reconciler.rules.composition.patching.apply import Write
 from reconciler.rules.composition.patching.writers import Writers
-from reconciler.rules.composition.text import Origin
+from reconciler.rules.composition.text import Loop, Origin
 from reconciler.snapshot.catalog import ConfigObject
 
 
@@ -21,7 +21,7 @@ class Trail:
     """One thing that was done to an object: by which object, in which field of it, and what was written there.
 
     `write` is one change of a patch, None for the object as it was made. `parts` are what expressions made, by their
-    path in what the template gave, which is `depth` steps down in the object.
+    path in what the template gave; `loop` is what it was done for each of.
     """
 
     one: ConfigObject
@@ -29,7 +29,7 @@ class Trail:
     path: Path
     write: Write | None = None
     parts: Mapping[Path, Origin] = field(default_factory=dict)
-    depth: int = 0
+    loop: Loop | None = None
 
 
 @dataclass(eq=False)

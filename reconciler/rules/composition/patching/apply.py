@@ -24,8 +24,8 @@ class Write:
     """One change that an operation made, as RFC 6902 would make it: an `add` to a list inserts.
 
     `before` and `after` are ABSENT where there is nothing, and not to be changed. `is_appended` tells an item that went
-    to the end of a list that was there. Of the operation's value it is the `part` at that path; what stands there begins
-    `inside` of `after`, below the parents that were missing.
+    to the end of a list that was there. `part` leads to what was written in the operation's value, `inside` to where
+    that begins in `after`, below the parents that were missing.
     """
 
     op: WriteOp

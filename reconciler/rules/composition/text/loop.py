@@ -11,7 +11,7 @@ from reconciler.expressions import OMIT, Budget, Environment, ExpressionError
 from reconciler.krm.yaml import Path
 from reconciler.rules.composition.codes import CEL_CODES, FOR_EACH_TYPE, LOOP_VAR_RESERVED
 from reconciler.rules.composition.faults import Fault, FaultError
-from reconciler.rules.composition.text.nodes import ListNode, MapNode, Static, Whole
+from reconciler.rules.composition.text.nodes import ListNode, MapNode, Origin, Static, Whole
 from reconciler.rules.composition.text.results import pay
 from reconciler.rules.composition.text.scope import RESERVED, Scope
 from reconciler.rules.composition.text.template import Template, compile_template
@@ -42,6 +42,12 @@ class Loop:
     def names(self) -> frozenset[str]:
         """The variables that what it walks through uses."""
         return self.template.names if self.template else frozenset()
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where its items come from, None where no expression gives them."""
+        root = self.template.root if self.template else None
+        return Origin(root.path, root.text, root.reads) if isinstance(root, Whole) else None
 
     def rounds(self, bindings: Mapping[str, Any], budget: Budget) -> Iterator[Mapping[str, Any]]:
         """Yield the variables of each round: those given, and the item; of a map `key` and `value`, by sorted keys.

@@ -72,8 +72,13 @@ class Whole:
         """Return what the expression gives."""
         value = evaluate(self.program, run.bindings, run.budget, self.path)
         if run.origins is not None and value is not OMIT:
-            run.origins[at] = Origin(self.path, self.text, self.program.reads)
+            run.origins[at] = Origin(self.path, self.text, self.reads)
         return value
+
+    @property
+    def reads(self) -> frozenset[tuple[str, ...]]:
+        """The fields of variables that its expression reads."""
+        return self.program.reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +147,7 @@ class MapNode:
             made[key] = value
             if run.origins is not None and not isinstance(entry.key, str):
                 # the entry is there because of its key, but what its value says of itself is nearer
-                run.origins.setdefault((*at, key), Origin(entry.path, entry.key.text))
+                run.origins.setdefault((*at, key), Origin(entry.path, entry.key.text, entry.key.reads))
         return made
 
 
