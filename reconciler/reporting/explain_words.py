@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from reconciler.krm.conflicts import ABSENT
@@ -154,8 +154,9 @@ def _rest(rest: Rest, *, is_part: bool) -> str:
     return rest.pointer or "all of it"
 
 
-def _layers(layers: Iterable[Layer], said: frozenset[str]) -> Iterator[str]:
-    if not said:
+def _layers(layers: Collection[Layer], said: frozenset[str]) -> Iterator[str]:
+    # the values of a component have layers as well, and no one ordering of them
+    if not layers or not said:
         return
     yield "layers, the last one wins; those with * had a say:"
     width = max(len(layer.id) for layer in layers)
