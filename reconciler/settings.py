@@ -195,6 +195,7 @@ class RuleSettings(_Group):
     expressions: bool = True
     plugin_outputs: list[Literal["values", "helmrelease"]] = []
     runtime_composition: bool = True
+    template_mode: Literal["materialise", "report"] = "materialise"
     crd_group: str = "platform"
 
     @field_validator("crd_group")

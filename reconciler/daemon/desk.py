@@ -196,7 +196,7 @@ class Desk:
             self._bring_tags(destination.url, remote)
         shop = Workshop(
             self._render.answers, _Sources(self, remote), self._counted, self._writer,
-            self._tools.draft_template, self.snapshot.seconds, self._tools.removal_template,
+            self._tools.draft_template, self.snapshot.seconds, self._tools.removal_template, self._render.templating,
         )  # fmt: skip
         proposed = proposed_branch(destination, self._tools.draft_template)
         besides = metadata_path(destination, proposed) if proposed else None

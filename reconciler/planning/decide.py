@@ -28,6 +28,7 @@ from reconciler.planning.outcome import Blocked, Draft, Outcome, Rendered, Uncha
 from reconciler.planning.settling import hold
 from reconciler.planning.source import Ingredients
 from reconciler.planning.state import KEPT_REVISIONS, Offer, PackageRecord, Seen
+from reconciler.planning.templates import without_templates
 from reconciler.rules.variant import Upstream, Variant
 from reconciler.rules.variants.status import (
     downstream_exists,
@@ -113,7 +114,8 @@ def is_current(question: Question, answers: Answers, sources: Sources) -> bool:
     if record is None or isinstance(held, Blocked):
         return False
     trace = {name: answer for name, answer in record.trace.items() if not name.startswith(f"{ROLLOUT} ")}
-    return not _moved(held, trace, answers, sources)
+    # what its templates inherit is for its partners to say, and none of a rollout's
+    return not _moved(held, without_templates(trace), answers, sources)
 
 
 def _at_known_commit(question: Question) -> Question:

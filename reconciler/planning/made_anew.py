@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from reconciler.planning.claims import ask
-from reconciler.planning.decide import decide
+from reconciler.planning.claims import ask, chosen
 from reconciler.planning.outcome import Outcome, Rendered
-from reconciler.planning.source import Ingredients
 from reconciler.planning.survey import Surveyed
+from reconciler.planning.together import decide_together
 from reconciler.rules.variant import Variant
 
 
@@ -22,14 +21,10 @@ class MadeAnew:
 
 def make_anew(variant: Variant, surveyed: Surveyed) -> MadeAnew:
     """Return what one package of a destination comes to today; a render that was remembered is made again."""
-    question, shop = ask(variant, surveyed.claims, surveyed.ground), surveyed.shop
-    if question.record:
-        question = replace(question, record=replace(question.record, trace={}))
-    renders: list[Rendered] = []
-
-    def render(wanted: Variant, made: Ingredients) -> Rendered:
-        renders.append(shop.render(wanted, made))
-        return renders[-1]
-
-    outcome = decide(question, shop.answers, shop.sources, render)
-    return MadeAnew(outcome, renders[-1] if renders else None)
+    shop, package = surveyed.shop, variant.place.package
+    winners, _ = chosen(surveyed.claims, surveyed.ground.state)
+    asked = {name: ask(one, surveyed.claims, surveyed.ground) for name, one in {**winners, package: variant}.items()}
+    if record := asked[package].record:
+        asked[package] = replace(asked[package], record=replace(record, trace={}))
+    found = decide_together(asked.values(), surveyed.ground, shop)
+    return MadeAnew(found.outcomes[package], found.rendered.get(package))

@@ -11,10 +11,13 @@ from reconciler.krm.conflicts import Conflict
 from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
+from reconciler.packages.update import MergeOptions
 from reconciler.planning.conflicts import conflict_data
 from reconciler.planning.source import NO_SOURCE, Source
 from reconciler.planning.state import PackageRecord, Seen
 from reconciler.rules.overrides.rollout import RuleId
+from reconciler.rules.templates.change import TemplateChange
+from reconciler.rules.templates.package import TemplatedPackage
 from reconciler.rules.variant import Injected, Owner, Variant
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import TreeId
@@ -38,9 +41,10 @@ class Rendered:
     `conditions` are the Kptfile's and `Rendered`; `gates` the condition types that must be True to publish;
     `results` what each function said. `source` entered the pipeline; `overruled` are edits that the rules undid.
     `overrides` is what policies changed, leaf by leaf, `policies` how each of them was used (kubeadmiral 10.3, 10.4),
-    `rules` by which texts of their rules it was made;
+    `rules` by which texts of their rules it was made; `templates` is what became of its parents and children where it
+    has any, and `template_changes` what that changes on the cluster (strimzi 6, 11);
     `inputs` are the files of objects that were asked for, by kind, namespace and name;
-    `reason` is the code of what withholds the package, where that is an error of theirs.
+    `merging` is how it was merged, `reason` the code of what withholds the package, where that is an error of theirs.
     """
 
     files: FileTree
@@ -57,6 +61,9 @@ class Rendered:
     rules: Mapping[RuleId, str] = field(default_factory=dict)
     inputs: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     reason: str = ""
+    merging: MergeOptions = field(default_factory=MergeOptions)
+    templates: TemplatedPackage | None = None
+    template_changes: tuple[TemplateChange, ...] = ()
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:

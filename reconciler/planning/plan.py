@@ -11,7 +11,7 @@ from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.branches import End, Grow, Layout
 from reconciler.planning.claims import ask, chosen
-from reconciler.planning.decide import READY, VALID, decide, finding_data
+from reconciler.planning.decide import READY, VALID, finding_data
 from reconciler.planning.destination import Destination
 from reconciler.planning.drafts import Words, closed_heads, lay_out_all
 from reconciler.planning.fleet import DestinationPlan
@@ -29,6 +29,7 @@ from reconciler.planning.removals import (
 )
 from reconciler.planning.state import DestinationState, Offer, PackageRecord
 from reconciler.planning.survey import Surveyed, Workshop
+from reconciler.planning.together import decide_together
 from reconciler.rules.variant import Variant
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId, blob_id
@@ -51,8 +52,8 @@ def decide_destination(one: Surveyed, shop: Workshop) -> Decided:
     """Return what becomes of the packages that are wanted on one destination."""
     winners, losers = chosen(one.claims, one.ground.state)
     asked = (ask(variant, one.claims, one.ground) for variant in winners.values())
-    outcomes = [decide(question, shop.answers, shop.sources, shop.render) for question in asked]
-    return Decided(one.destination, one.claims, one.before, one.ground, shop, tuple(outcomes), tuple(losers))
+    outcomes = tuple(decide_together(asked, one.ground, shop).outcomes.values())
+    return Decided(one.destination, one.claims, one.before, one.ground, shop, outcomes, tuple(losers))
 
 
 def plan_destination(decided: Decided, reconciled: Collection[ObjectKey]) -> DestinationPlan:

@@ -28,6 +28,7 @@ from reconciler.planning.conflicts import place_of
 from reconciler.planning.last_mile import Had, LastMile, overridden_condition
 from reconciler.planning.outcome import Rendered
 from reconciler.planning.source import Ingredients, Source, mix, overruled
+from reconciler.planning.templates import Templating
 from reconciler.rules.secrets_in_branch import secret_findings
 from reconciler.rules.variant import ConflictPolicy, Injected, Upstream, Variant
 from reconciler.snapshot.catalog import Catalog
@@ -61,32 +62,35 @@ class Renderer:
     catalog: Catalog
     last_mile: LastMile
     engine: Engine
+    templating: Templating = field(default_factory=Templating)
 
     @cached_property
     def answers(self) -> Answers:
         """Who answers what a render asks, today."""
-        return Answers(self.catalog, self.last_mile.answers())
+        return Answers(self.catalog, {**self.last_mile.answers(), **self.templating.answers()})
 
     def __call__(self, variant: Variant, made: Ingredients) -> Rendered:
-        """Return the package as it should stand; raises InterruptedFunctionError."""
-        return render(variant, made, self.answers, self.last_mile, self.engine)
+        """Return the package as it should stand but for its templates; raises InterruptedFunctionError."""
+        return render(variant, made, self)
 
 
-def render(variant: Variant, made: Ingredients, answers: Answers, last_mile: LastMile, engine: Engine) -> Rendered:
+def render(variant: Variant, made: Ingredients, by: Renderer) -> Rendered:
     """Return the package: brought to its upstream, in its context, mutated, run through its functions, overridden.
+
+    Templates are merged when all packages of the cluster are there (`templates`).
 
     Error findings mean that the files must not be used, as when the upstream, or a function, has a path that no tree
     of ours may hold (design 8, path traversal), or when both sides changed the same and the policy is `block`. A
     function that fails or cannot run here leaves the package as it was before its pipeline, gated by
     `Rendered=False` (design 10.19). Raises InterruptedFunctionError.
     """
-    view = View(answers)
+    view, engine = View(by.answers), by.engine
     policy = "upstream" if made.is_generated else variant.conflict_policy or engine.conflict_policy
     options = _merge_options(made, engine, policy, view)
     source = mix(made, variant.strategy, options)
     found = (*source.findings, *(_blocking(source) if policy == "block" else ()))
     run = _Run(variant, source, view)
-    rendered = run.render(made, last_mile, engine) if not errors(found) else Rendered(source.files)
+    rendered = run.render(made, by) if not errors(found) else Rendered(source.files)
     if not errors((*found, *rendered.findings)):
         rendered = _without_secrets(rendered, engine)
     told = (*found, *rendered.findings)
@@ -100,6 +104,7 @@ def render(variant: Variant, made: Ingredients, answers: Answers, last_mile: Las
         findings=findings,
         trace={**view.trace, **rendered.trace},
         inputs=view.files,
+        merging=options,
     )
 
 
@@ -126,8 +131,9 @@ class _Run:
         self.stages: list[tuple[str, FileTree]] = []
         self.findings: tuple[Finding, ...] = ()
 
-    def render(self, made: Ingredients, last_mile: LastMile, engine: Engine) -> Rendered:
+    def render(self, made: Ingredients, by: Renderer) -> Rendered:
         """Return the package and, where it may be used, note what each of the rules made of the source."""
+        engine = by.engine
         files, upstream = self.source.files, self.variant.upstream
         if upstream:
             files = self._found(*_cloned(self.variant, upstream, self.source, engine))
@@ -139,10 +145,10 @@ class _Run:
             return Rendered(files, findings=self.findings)
         self.stages.append((self.variant.owner.key.kind, files))
         if upstream is None:
-            return self._overridden(Rendered(files, (_SUCCESS,)), last_mile, made.had)
+            return self._overridden(Rendered(files, (_SUCCESS,)), by, made.had)
         rendered, failed = self._piped(files, mutated.injected, engine)
         # what no policy was asked about has the rules that it had, and a rollout must not pass it by
-        return replace(rendered, rules=made.had.rules) if failed else self._overridden(rendered, last_mile, made.had)
+        return replace(rendered, rules=made.had.rules) if failed else self._overridden(rendered, by, made.had)
 
     def _found(self, files: FileTree, findings: tuple[Finding, ...]) -> FileTree:
         self.findings += findings
@@ -160,11 +166,12 @@ class _Run:
         rendered = Rendered(result.files, conditions, gates, injected, steps, self.findings, result.asked)
         return rendered, result.failure is not None
 
-    def _overridden(self, rendered: Rendered, last_mile: LastMile, had: Had) -> Rendered:
+    def _overridden(self, rendered: Rendered, by: Renderer, had: Had) -> Rendered:
         """Return the package as its cluster is to have it; elsewhere nothing is overridden (design 10.16)."""
         if not self.variant.cluster:
             return rendered
-        result = last_mile.override(rendered.files, self.variant.cluster, self.view, had)
+        result = by.last_mile.override(rendered.files, self.variant.cluster, self.view, had)
+        by.templating.ask(result.files, self.view)
         self.findings += result.findings
         done = replace(rendered, findings=self.findings, policies=result.usage)
         if faults := errors(result.findings):

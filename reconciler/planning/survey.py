@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from reconciler.krm.findings import Finding
 from reconciler.planning.claims import Claims
@@ -16,12 +16,13 @@ from reconciler.planning.ingredients import Sources
 from reconciler.planning.recovery import recover
 from reconciler.planning.standing import Heads, recognise, settle_drafts
 from reconciler.planning.state import DestinationState
+from reconciler.planning.templates import Templating
 from reconciler.snapshot.trace import Answers
 
 
 @dataclass(frozen=True)
 class Workshop:
-    """What planning works with: the config's answers, contents by tree id, the renderer, the words."""
+    """What planning works with: the config's answers, contents by tree id, the renderer, the words, the merge rules."""
 
     answers: Answers
     sources: Sources
@@ -30,6 +31,7 @@ class Workshop:
     draft_template: str
     config_seconds: int
     removal_template: str = "removals/{repository}"
+    templating: Templating = field(default_factory=Templating)
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ def told(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _status(draft: Draft, destination: Destination, config: str) -> dict[str, Any]:
-    rendered = draft.rendered
+    rendered, templates = draft.rendered, draft.rendered.templates
     return {
         "repository": destination.name,
         "package": draft.variant.place.package,
@@ -57,8 +57,10 @@ def _status(draft: Draft, destination: Destination, config: str) -> dict[str, An
         "injected": injected_data(rendered),
         "conflicts": [conflict_data(one) for one in rendered.conflicts],
         "appliedOverrides": provenance.applied() if (provenance := draft.variant.provenance) else [],
-        "layers": provenance.layers() if provenance else [],
+        "layers": [*(provenance.layers() if provenance else ()), *(templates.as_data() if templates else ())],
         "overrides": [dict(one) for one in rendered.overrides],
+        "templates": [one.as_data() for one in templates.effects] if templates else [],
+        "templateChanges": [one.as_data() for one in rendered.template_changes],
         "results": [dict(result) for result in rendered.results],
         "warnings": list(_warnings(rendered.findings)),
     }

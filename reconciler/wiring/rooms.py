@@ -28,6 +28,7 @@ from reconciler.planning.last_mile import LastMile
 from reconciler.planning.render import Engine, Renderer
 from reconciler.planning.state import DestinationState, PackageRecord
 from reconciler.planning.tags import Tagging
+from reconciler.planning.templates import Templating
 from reconciler.rules.clusters.inventory import Inventory, read_inventory
 from reconciler.rules.codes import NO_DESTINATION
 from reconciler.rules.composition.model import BINDING
@@ -46,6 +47,9 @@ from reconciler.rules.presets.room import Surroundings as PresetSurroundings
 from reconciler.rules.presets.room import presets_of
 from reconciler.rules.remembered import Remembered
 from reconciler.rules.repository import Repositories, Repository, read_repositories
+from reconciler.rules.templates.model import Options as TemplateOptions
+from reconciler.rules.templates.pairs import Pairs
+from reconciler.rules.templates.read_rule import MergeRules, read_merge_rules
 from reconciler.rules.variant import Place, RoomResult, joined
 from reconciler.rules.variants.naming import TargetKey
 from reconciler.rules.variants.room import Surroundings, kptfile_url, variants_of
@@ -81,6 +85,7 @@ class _Layout:
     destinations: Sequence[Destination]
     homeless: Sequence[str]
     policies: Policies
+    merge_rules: MergeRules
     findings: Sequence[Finding]
 
 
@@ -96,6 +101,7 @@ class Catalogs:
         self._presets_made = PresetMemory()
         self._components_made = ComponentMemory()
         self._published: Remembered[Published] = Remembered()
+        self._pairs: Remembered[Pairs] = Remembered()
         self._engine = Engine(
             settings.merge.profile,
             settings.merge.conflict_policy,
@@ -164,7 +170,9 @@ class Catalogs:
         layout = self._layout(catalog)
         clusters = layout.inventory.clusters
         last_mile = LastMile(layout.policies, clusters, options, strict=frozenset(rules.strict))
-        return Renderer(catalog, last_mile, self._engine)
+        self._pairs.turn()
+        templating = Templating(layout.merge_rules.rules, TemplateOptions(rules.template_mode), self._pairs)
+        return Renderer(catalog, last_mile, self._engine, templating)
 
     def tagging(self, catalog: Catalog) -> Tagging:
         """Return which revisions get tags."""
@@ -208,8 +216,9 @@ class Catalogs:
         destinations += [_of_fleet(catalog.objects[inventory.homes[name]], fleet) for name in alone if fleet]
         policies = read_policies(catalog)
         odd = inventory_findings(policies.sound.values(), inventory.clusters.values())
-        found = (*findings, *refused, *inventory.findings, *policies.findings, *odd)
-        return _Layout(urls, usable, inventory, destinations, () if fleet else alone, policies, found)
+        merge_rules = read_merge_rules(catalog)
+        found = (*findings, *refused, *inventory.findings, *policies.findings, *odd, *merge_rules.findings)
+        return _Layout(urls, usable, inventory, destinations, () if fleet else alone, policies, merge_rules, found)
 
     def _fleet_url(self) -> str:
         """Return where clusters without a Repository live; "" for nowhere. Offline, that need not be anywhere."""
