@@ -1,0 +1,245 @@
+"""Worlds with components: types that are made of addons, and environments that run them on clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from reconciler.krm.yaml import parse
+from tests.support.policies import greenhouse, publish, written
+from tests.support.world import World, repository
+
+PLATFORM, OURS = "platform/v1alpha1", "reconciler.dev/v1alpha1"
+SHOP = "shop"
+STAGED, LIVE = ("berlin",), ("lisbon", "oslo")
+CLUSTERS = (*STAGED, *LIVE)
+STAGING, PRODUCTION = "staging", "production"
+FENCE, TRACES, SERVICE, BACKEND = (f"catalogue/{one}.yaml" for one in ("fence", "traces", "service", "backend"))
+CART, CART_BUILD, CART_STAGING = "shop/cart.yaml", "shop/cart-build.yaml", "shop/cart-staging.yaml"
+CART_PRODUCTION, PRODUCED = "shop/cart-production.yaml", "environments/production.yaml"
+Spec = Mapping[str, Any]
+
+
+def service(port: int = 8080, fields: str = "", label: str = "") -> str:
+    """Return the definition of a Deployment and a Service; `fields` are more parameters, in flow style."""
+    return f"""\
+apiVersion: platform/v1alpha1
+kind: ComponentDefinition
+metadata: {{name: service}}
+spec:
+  schema:
+    parameters: {{port: integer | default={port}{fields}}}
+    envOverrides: {{replicas: integer | default=1 minimum=1}}
+  resources:
+  - id: deployment
+    template:
+      apiVersion: apps/v1
+      kind: Deployment
+      metadata:
+        name: ${{metadata.name}}
+        labels: {{app: "${{metadata.name}}"{label}}}
+      spec:
+        replicas: ${{spec.replicas}}
+        template:
+          spec:
+            containers:
+            - name: main
+              image: '${{has(build.image) ? build.image : "none"}}'
+  - id: door
+    template:
+      apiVersion: v1
+      kind: Service
+      metadata: {{name: "${{metadata.name}}"}}
+      spec:
+        ports:
+        - port: ${{spec.port}}
+"""
+
+
+def batch() -> str:
+    """Return the definition of a CronJob."""
+    return """\
+apiVersion: platform/v1alpha1
+kind: ComponentDefinition
+metadata: {name: batch}
+spec:
+  schema:
+    parameters: {schedule: string | default="0 3 * * *"}
+  resources:
+  - id: job
+    template:
+      apiVersion: batch/v1
+      kind: CronJob
+      metadata: {name: "${metadata.name}"}
+      spec: {schedule: "${spec.schedule}"}
+"""
+
+
+def fence(port: int = 443, more: str = "") -> str:
+    """Return the addon that creates a NetworkPolicy; `more` are lines of its spec."""
+    return f"""\
+apiVersion: platform/v1alpha1
+kind: Addon
+metadata: {{name: fence}}
+spec:
+  schema:
+    envOverrides: {{from: '[]string | default=[]'}}
+  creates:
+  - id: fence
+    template:
+      apiVersion: networking.k8s.io/v1
+      kind: NetworkPolicy
+      metadata: {{name: "${{metadata.name}}-fence"}}
+      spec: {{from: "${{spec.from}}", port: {port}, environment: "${{env.name}}"}}
+{more}"""
+
+
+def traces(image: str = "1.0", more: str = "") -> str:
+    """Return the addon by which developers get a container beside theirs; `more` are lines of its patches."""
+    return f"""\
+apiVersion: platform/v1alpha1
+kind: Addon
+metadata: {{name: trace-agent, labels: {{allowedFor: developer}}}}
+spec:
+  schema:
+    envOverrides: {{rate: integer | default=10}}
+  patches:
+  - target: {{resourceType: Deployment}}
+    operations:
+    - {{op: add, path: /spec/template/spec/containers/-, value: {{name: agent, image: "agent:{image}"}}}}
+    - {{op: add, path: /metadata/labels/rate, value: "r${{spec.rate}}"}}
+{more}"""
+
+
+def component_type(name: str, definition: str, platform: Sequence[Spec] = (), developers: Sequence[str] = ()) -> str:
+    """Return a type with the addons that it has baked in, and those that its components may opt into."""
+    spec = {
+        "componentDefinitionRef": {"name": definition},
+        "platformAddons": list(platform),
+        "developerAddons": {"allowed": [{"name": one} for one in developers]},
+    }
+    return written("ComponentType", name, spec, api=PLATFORM)
+
+
+def baked(addon: str, **config: object) -> Spec:
+    """Return an addon as a type lists it."""
+    return {"name": addon, "instanceId": "main", "config": config}
+
+
+def component(name: str, kind: str = "Backend", **values: object) -> str:
+    """Return a component of the shop."""
+    return written(kind, name, values, SHOP, PLATFORM)
+
+
+def binding(name: str, environment: str, marks: Mapping[str, str] | None = None, of: str = "", **more: object) -> str:
+    """Return what runs a component in an environment; `marks` are annotations, `of` names another environment."""
+    spec = {"owner": {"componentName": name}, "environment": of or environment, **more}
+    return written("EnvBinding", f"{name}-{environment}", spec, SHOP, PLATFORM, annotations=marks or {})
+
+
+def environment(name: str, *clusters: str, **more: object) -> str:
+    """Return an environment and the clusters that serve it."""
+    spec = {**({"clusters": list(clusters)} if clusters else {}), **more}
+    return written("Environment", name, spec, api=OURS)
+
+
+def build(name: str, image: str, **more: object) -> str:
+    """Return what was built for a component, for all environments or, with its name behind a dot, for one."""
+    return written("Build", name, {"image": image, **more}, SHOP, OURS)
+
+
+def component_world(folder: Path, **settings: object) -> World:
+    """Return three clusters, Oslo without a Repository: Berlin is staging, the others are production.
+
+    `cart` and `till` are of a type that fences them in, `cart` has an agent as well; `feed` is a job, and nothing more.
+    """
+    world = World.new(folder, **settings)
+    world.write(
+        {
+            **{f"clusters/{one}.yaml": repository(one) for one in CLUSTERS[:2]},
+            "clusters/oslo.yaml": greenhouse("oslo", region="north"),
+            "environments/staging.yaml": environment(STAGING, "berlin"),
+            "environments/production.yaml": environment(PRODUCTION, "lisbon", "oslo"),
+            "catalogue/service.yaml": service(),
+            "catalogue/batch.yaml": batch(),
+            "catalogue/fence.yaml": fence(),
+            "catalogue/traces.yaml": traces(),
+            "catalogue/backend.yaml": component_type("backend", "service", [baked("fence")], ["trace-agent"]),
+            "catalogue/job.yaml": component_type("night-job", "batch"),
+            "shop/cart.yaml": component("cart", replicas=2, traceAgent={}),
+            "shop/till.yaml": component("till"),
+            "shop/feed.yaml": component("feed", "NightJob"),
+            **{f"shop/{name}-build.yaml": build(name, f"{name}:1") for name in ("cart", "till")},
+            **{
+                f"shop/{name}-{one}.yaml": binding(name, one)
+                for name in ("cart", "till")
+                for one in (STAGING, PRODUCTION)
+            },
+            "shop/feed-production.yaml": binding("feed", PRODUCTION),
+        }
+    )
+    return world
+
+
+def components_drafted(folder: Path) -> World:
+    """Return the world with everything drafted, nothing published."""
+    world = component_world(folder)
+    world.sync()
+    return world
+
+
+def components_published(folder: Path) -> World:
+    """Return the world with everything published."""
+    world = components_drafted(folder)
+    publish(world, *CLUSTERS)
+    return world
+
+
+def package_of(name: str, environment: str = PRODUCTION) -> str:
+    """Return the path of the package of a component."""
+    return f"components/{environment}/{SHOP}/{name}"
+
+
+def place(cluster: str, name: str) -> str:
+    """Return the package of a component on a cluster, as outcomes name it."""
+    return f"{cluster}/{package_of(name, environment_of(cluster))}"
+
+
+def environment_of(cluster: str) -> str:
+    """Return the environment that a cluster serves."""
+    return STAGING if cluster in STAGED else PRODUCTION
+
+
+def object_on(world: World, branch: str, name: str = "cart", kind: str = "deployment") -> Any:
+    """Return an object of a component on a branch."""
+    return parse(world.text(branch, path_on(branch, name, kind))).documents[0].data
+
+
+def path_on(branch: str, name: str = "cart", kind: str = "deployment") -> str:
+    """Return the path of an object of a component on a branch; the kind `fence` is what that addon creates."""
+    file = f"networkpolicy-{name}-fence.yaml" if kind == "fence" else f"{kind}-{name}.yaml"
+    return f"{package_of(name, environment_of(branch.partition('/')[2]))}/{file}"
+
+
+def components_on(world: World, branch: str) -> list[str]:
+    """Return the components on a branch, with their environments."""
+    paths = (path.split("/") for path in world.paths(world.fleet, branch, "components"))
+    return list(dict.fromkeys(f"{environment}/{name}" for environment, _, name, _ in paths))
+
+
+def status_of(world: World, path: str) -> Any:
+    """Return the status of an object as the status branch has it."""
+    return parse(world.text("reconciler/status", f"objects/{path}.yaml")).documents[0].data["status"]
+
+
+def condition_of(world: World, path: str, wanted: str = "Ready") -> tuple[str, str, str]:
+    """Return status, reason and message of a condition of an object."""
+    one = {one["type"]: one for one in status_of(world, path)["conditions"]}[wanted]
+    return one["status"], one["reason"], one["message"]
+
+
+def conflicts_on(world: World, branch: str, name: str) -> list[tuple[str, str]]:
+    """Return file and pointer of every conflict that the status file of a component tells."""
+    told = world.told(branch, package_of(name, environment_of(branch.partition("/")[2])))
+    return [(one["file"], one.get("pointer", "")) for one in told.get("conflicts", ())]
