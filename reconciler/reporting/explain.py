@@ -54,10 +54,26 @@ class Explained:
 
 
 @dataclass(frozen=True)
+class Given:
+    """What an expression read: a variable's field by `name`, on which `layer` it was given, by which object, and where.
+
+    `by` is "" where nobody gave it.
+    """
+
+    name: str
+    layer: str
+    by: str = ""
+    file: str = ""
+    line: int = 0
+    field: str = ""
+
+
+@dataclass(frozen=True)
 class Step:
     """One change of a value: the object `by` which it came, where that says so, and the value before and after it.
 
     `layer` is the id of a layer; `line` is 0 where `field` is not in today's text. What may not be seen is masked.
+    `instance` is that of an addon, `loop` the expression that gave the items of which this is done for one.
     """
 
     by: str
@@ -69,6 +85,9 @@ class Step:
     line: int = 0
     field: str = ""
     expression: Any = ABSENT
+    instance: str = ""
+    loop: str = ""
+    given: tuple[Given, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,6 +99,11 @@ class Value:
     pointer: str
     steps: tuple[Step, ...]
     option: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is the resource itself: what made it, and has all that is not told otherwise."""
+        return not self.pointer
 
 
 @dataclass(frozen=True)
@@ -197,7 +221,7 @@ class _Book:
         """Yield what no rule set at a place: all that is not as it came, and then the rest in one."""
         for resource in (one for one in self.resources if str(one.key) in names):
             if self._rendered and value_of(resource.data, path) is not ABSENT:
-                ruled = [_path(one.pointer) for one in self.values if _is_in(one, resource)]
+                ruled = [_path(one.pointer) for one in self.values if _is_in(one, resource) and not one.is_whole]
                 origins = Origins(self._rendered).of(resource, path, ruled)
                 yield from (_rest(resource, one.path, one.kind) for one in origins if one.kind != "source")
                 if any(one.kind == "source" for one in origins):
@@ -206,7 +230,7 @@ class _Book:
     def nothing_at(self, names: Collection[str], resource: str, place: str) -> str:
         """Return that a place is not there, and which are."""
         options = [one.option for one in self.values if one.resource in names and one.option]
-        pointers = [one.pointer for one in self.values if one.resource in names]
+        pointers = [one.pointer for one in self.values if one.resource in names and not one.is_whole]
         leaves = (_leaves(one.data, ()) for one in self.resources if str(one.key) in names)
         pointers += [format_pointer(path) for paths in leaves for path in paths]
         known = pointers if place.startswith("/") or not options else options
@@ -227,8 +251,15 @@ def _step(one: Mapping[str, Any], lines: FieldLines) -> Step:
     file, line = lines.find(one["by"], field, one.get("file", ""))
     return Step(
         one["by"], one["op"], one.get("before", ABSENT), one.get("after", ABSENT), one.get("layer", ""), file, line,
-        field, one.get("expression", ABSENT),
+        field, one.get("expression", ABSENT), one.get("instance", ""), one.get("forEach", ""),
+        tuple(_given(each, lines) for each in one.get("values", ())),
     )  # fmt: skip
+
+
+def _given(one: Mapping[str, str], lines: FieldLines) -> Given:
+    by, field = one.get("by", ""), one.get("where", "")
+    file, line = lines.find(by, field, one.get("file", "")) if by else ("", 0)
+    return Given(one["name"], one["layer"], by, file, line, field)
 
 
 def _without_namespace(resource: str) -> str:

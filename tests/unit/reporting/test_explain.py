@@ -197,3 +197,57 @@ def test_names_that_look_alike_come_first() -> None:
     assert alike_first("web", ["api", "wed", "web2"]) == "web2, wed, api"
     assert alike_first("web", []) == "none"
     assert alike_first("x", map(str, range(25))).endswith(" and 5 more")
+
+
+MADE = {"layer": "definition", "by": "ClusterOverridePolicy/site", "file": "policies.yaml", "op": "added"}
+READ = {"name": "spec.image", "layer": "default", "by": "ClusterOverridePolicy/site", "file": "policies.yaml"}
+TEMPLATE = ruled("", {**MADE, "where": IMAGE, "forEach": "${spec.images}"})
+BY_ADDON = {
+    **MADE, "layer": "addon", "instance": "pin/main", "where": f"{IMAGE}[0]", "after": "web:0",
+    "expression": "${spec.image}:${item}", "forEach": "${spec.images}",
+    "values": [{**READ, "where": f"{IMAGE}[1]"}, {"name": "spec.tag", "layer": "unset"}],
+}  # fmt: skip
+
+
+def composed(place: str = "") -> str:
+    return explanation_text(
+        explain(explained(TEMPLATE, ruled(f"{CONTAINER}/image", BY_ADDON)), "Deployment/web", place)
+    )
+
+
+def test_what_an_expression_read_is_told_with_who_gave_it() -> None:
+    assert (
+        f"Deployment/_cluster/web {CONTAINER}/image in web.yaml: web:0\n"
+        "  1. pin/main  added web:0 by ${spec.image}:${item}"
+        f"  ClusterOverridePolicy/site policies.yaml:9 {IMAGE}[0]  wins\n"
+        "       for each of ${spec.images}\n"
+        f"       spec.image: default  ClusterOverridePolicy/site policies.yaml:9 {IMAGE}[1]\n"
+        "       spec.tag: nobody gives it\n"
+    ) in composed(f"{CONTAINER}/image")
+
+
+def test_what_a_template_has_as_it_is_is_told_by_the_template() -> None:
+    assert composed(f"{CONTAINER}/name").endswith(
+        "Deployment/_cluster/web in web.yaml, as far as no rule set it:\n"
+        f"  as its template has it, definition  ClusterOverridePolicy/site policies.yaml:9 {IMAGE}, for each of"
+        " ${spec.images}:\n"
+        f"    {CONTAINER}/name: web\n"
+    )
+
+
+def test_a_template_takes_no_place_that_is_not_there() -> None:
+    with pytest.raises(NothingToExplainError, match=f"nothing at /spec/paused; it has {REPLICAS}, "):
+        composed("/spec/paused")
+
+
+def test_the_data_has_what_was_read_with_lines() -> None:
+    known = explained(ruled(f"{CONTAINER}/image", BY_ADDON))
+
+    (value,) = explanation_data(explain(known, "Deployment/web", f"{CONTAINER}/image"))["values"]
+
+    (told,) = value["steps"]
+    assert (told["layer"], told["instance"], told["forEach"]) == ("addon", "pin/main", "${spec.images}")
+    assert told["values"] == [
+        {**READ, "where": f"{IMAGE}[1]", "line": 9},
+        {"name": "spec.tag", "layer": "unset"},
+    ]
