@@ -58,17 +58,17 @@ class ComponentProvenance:
         found, hides = History(), is_secret(one.data)
         for trail in one.trails:
             if trail.write is None:
-                found.steps.append({**_by(trail, trail.path), "op": "added", **self._repeated(trail)})
+                found.steps.append({**_by(trail, trail.path), "op": "added", **self._repeated(trail, hides=hides)})
                 self._note_made(trail, one.original or one.data, found, hides=hides)
             else:
                 found.move(trail.write)
                 self._note_written(trail, trail.write, found, hides=hides)
         return found
 
-    def _repeated(self, trail: Trail) -> Step:
+    def _repeated(self, trail: Trail, *, hides: bool) -> Step:
         """Return the loop that an object was made in, if it was."""
         origin = trail.loop.origin if trail.loop else None
-        return {"forEach": origin.text, **self._given(origin, trail)} if origin else {}
+        return {"forEach": MASK if hides else origin.text, **self._given(origin, trail)} if origin else {}
 
     def _note_made(self, trail: Trail, data: Any, found: History, *, hides: bool) -> None:
         """Note the values that expressions made when an object was rendered."""
