@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 
@@ -44,10 +44,16 @@ _ALLOWED: Path = ("spec", "developerAddons", "allowed")
 
 @dataclass(frozen=True)
 class Compiled:
-    """What became of a type: its plan, None where it is not ready, and what is wrong or odd."""
+    """What became of a type: its plan, None where it is not ready, and what is wrong or odd.
+
+    `files` are those that it leaves on the status branch, by name; `unbaked` says why there is no definition among
+    them that its author asked for.
+    """
 
     plan: Plan | None
     findings: tuple[Finding, ...] = ()
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    unbaked: tuple[Finding, ...] = ()
 
 
 def compile_type(read: ComponentType, kind: str, library: Library, limits: Limits) -> Compiled:

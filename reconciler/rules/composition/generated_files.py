@@ -14,6 +14,7 @@ from reconciler.rules.composition.plan import Plan, Use
 from reconciler.rules.composition.schema import crd, json_schema
 
 FOLDER = "types"
+DEFINITION_FILE = "definition.yaml"
 
 
 def type_files(plan: Plan, group: str) -> Mapping[str, bytes]:

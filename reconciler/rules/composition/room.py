@@ -268,5 +268,5 @@ class _Run:
             of_kind.setdefault(component.key.kind, []).append((component, alone))
             yield component_status(component, self._plan(component), alone)
         for one in self.world.types:
-            yield type_status(one, of_kind.get(one.kind, ()), self.around.crd_group)
+            yield type_status(one, of_kind.get(one.kind, ()))
         yield from self._statuses

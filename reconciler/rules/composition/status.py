@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding, errors
 from reconciler.rules.composition.compile_type import Compiled
-from reconciler.rules.composition.generated_files import FOLDER, type_fields, type_files
+from reconciler.rules.composition.generated_files import FOLDER, type_fields
 from reconciler.rules.composition.library import Library
 from reconciler.rules.composition.make import Made
 from reconciler.rules.composition.model import ADDON, DEFINITION, GROUP, Component
@@ -19,15 +19,26 @@ from reconciler.snapshot.catalog import Catalog
 _LISTED = 20
 
 
-def type_status(of: Type, components: Sequence[tuple[Component, Composed | None]], group: str) -> ConfigStatus:
+def type_status(of: Type, components: Sequence[tuple[Component, Composed | None]]) -> ConfigStatus:
     """Return the status of a type, with its files; those of one that is not ready stay as they were."""
     one, plan = of.one, of.compiled.plan
     if plan is None:
         return ConfigStatus(one.key, one.api_version, (_failed(of.compiled.findings),), folder=FOLDER)
-    conditions = (Condition("Ready", "True", "Compiled", ""), _instances(components))
-    return ConfigStatus(
-        one.key, one.api_version, conditions, type_fields(plan), folder=FOLDER, files=type_files(plan, group)
-    )
+    conditions = (Condition("Ready", "True", "Compiled", ""), _instances(components), *_baked(of))
+    return ConfigStatus(one.key, one.api_version, conditions, type_fields(plan), folder=FOLDER, files=of.compiled.files)
+
+
+def _baked(of: Type) -> Iterator[Condition]:
+    """Yield what became of the definition that a type's author asks for."""
+    if of.read is None or not of.read.bake:
+        return
+    if of.compiled.unbaked:
+        message = "; ".join(one.message for one in of.compiled.unbaked)
+        yield Condition("Baked", "False", of.compiled.unbaked[0].code, message)
+    else:
+        yield Condition(
+            "Baked", "True", "Baked", f"definition {of.read.bake} comes to the same without platform addons"
+        )
 
 
 def _failed(findings: Sequence[Finding]) -> Condition:

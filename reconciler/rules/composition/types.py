@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reconciler.krm.findings import Finding, errors
+from reconciler.krm.yaml import WIDE_STYLE, emit
+from reconciler.rules.composition.bake import bake
 from reconciler.rules.composition.codes import (
     COMPONENT_TYPE_INVALID,
     GENERATED_KIND_COLLISION,
     GENERATED_KIND_RESERVED,
 )
 from reconciler.rules.composition.compile_type import Compiled, compile_type
+from reconciler.rules.composition.generated_files import DEFINITION_FILE, type_files
 from reconciler.rules.composition.library import Library, named, twice
 from reconciler.rules.composition.memory import Memory
 from reconciler.rules.composition.model import KINDS, TYPE, ComponentType
@@ -61,8 +64,20 @@ def _type(
     read, told = memory.read(read_type, one)
     if read is None or wrong:
         return Type(one, kind, Compiled(None, (*told, *([wrong] if wrong else ()))), read)
-    compiled = memory.compiled(read, library, lambda: compile_type(read, kind, library, around.limits))
-    return Type(one, kind, Compiled(compiled.plan, (*told, *compiled.findings)), read)
+    compiled = memory.compiled(read, library, lambda: _compiled(read, kind, library, around))
+    return Type(one, kind, replace(compiled, findings=(*told, *compiled.findings, *compiled.unbaked)), read)
+
+
+def _compiled(read: ComponentType, kind: str, library: Library, around: Surroundings) -> Compiled:
+    """Compile a type, with the files that it leaves, and the definition that its author asks for (openchoreo 13.3)."""
+    compiled = compile_type(read, kind, library, around.limits)
+    if compiled.plan is None:
+        return compiled
+    files = type_files(compiled.plan, around.crd_group)
+    baked = bake(compiled.plan, read.bake, around.limits) if read.bake else ()
+    if isinstance(baked, dict):
+        return replace(compiled, files={**files, DEFINITION_FILE: emit(baked, WIDE_STYLE).encode()})
+    return replace(compiled, files=files, unbaked=baked)
 
 
 def _kind_finding(one: ConfigObject, kind: str, same: list[ConfigObject], around: Surroundings) -> Finding | None:
