@@ -112,10 +112,13 @@ def _deciding_merge(old: Any, value: Any) -> Iterator[str]:
 
 
 def _open_keys(target: Target, template: Any) -> list[str]:
-    """Return the keys of a template that may be those of labels or containers."""
-    asked = [_LABELS] if target.labels else []
-    asked += [(*pod_path(template), name) for name in CONTAINER_LISTS] if target.containers is not None else []
-    holders = (value_at(template, path[:depth]) for path in asked for depth in range(len(path)))
+    """Return the keys of a template that may be those of labels, of containers, or on the way there."""
+    asked: list[Path] = []
+    if target.labels and not matches(Target(labels=target.labels), template, ""):
+        asked += (_LABELS[:depth] for depth in range(len(_LABELS) + 1))
+    if target.containers is not None:
+        asked += (pod_path(template)[:depth] for depth in range(len(pod_path(template)) + 1))
+    holders = (value_at(template, path) for path in asked)
     return [key for holder in holders if isinstance(holder, dict) for key in holder if OPEN in key]
 
 
