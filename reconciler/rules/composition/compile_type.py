@@ -175,7 +175,9 @@ class _Compile:
     def _allowed_use(self, one: AllowedAddon) -> Use:
         addon = self._addon(one.name)
         schema = defaulted(addon.schema.full, one.defaults)
-        return Use(Instance(one.name), addon, "developer", camel_case(one.name), schema, self.one, one.path)
+        return Use(
+            Instance(one.name, side="developer"), addon, "developer", camel_case(one.name), schema, self.one, one.path
+        )
 
     def _rules(self, scope: Scope) -> tuple[CompiledRule, ...]:
         compiled = [compile_rule(one.name, one.expression, one.message, one.path, scope) for one in self.read.rules]

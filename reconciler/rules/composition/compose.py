@@ -20,7 +20,7 @@ from reconciler.rules.composition.patching.allowance import Allowance
 from reconciler.rules.composition.patching.targets import Target, matches, read_target
 from reconciler.rules.composition.patching.writers import IsOrdered, Writers
 from reconciler.rules.composition.plan import Plan, Use
-from reconciler.rules.composition.rendered import Rendered, Trail
+from reconciler.rules.composition.rendered import Rendered, Trail, both_makers
 from reconciler.rules.composition.text import Origin
 from reconciler.rules.fields import dotted
 from reconciler.rules.notes import Note
@@ -104,8 +104,8 @@ class Canvas:
     def _refuse_twice(self, made: Rendered, entry: ObjectTemplate) -> None:
         for other in self.objects:
             if other.key == made.key:
-                both = " and ".join(str(one.by) if one.by else "the definition" for one in (other, made))
-                raise FaultError(fault_of(OBJECT_DUPLICATE, entry.path, f"must not make {made.key} again: {both} do"))
+                message = f"must not make {made.key} again: {both_makers(other, made)} do"
+                raise FaultError(fault_of(OBJECT_DUPLICATE, entry.path, message))
 
     def _patch(self, patch: Patch, bindings: Bindings, one: ConfigObject, by: Instance) -> None:
         if not patch.condition.holds(bindings, self.budget):

@@ -92,6 +92,22 @@ def override_findings(layer: Layer, schema: ComponentSchema) -> Iterator[Finding
             yield NOT_OVERRIDABLE.finding(message, where)
         else:
             yield fault.code.finding(f"{dotted(layer.path)}.{fault.message}", where)
+    for path in _taken_away(layer.data, schema, ()):
+        field = dotted((*layer.path, *path))
+        message = f"{field} has fields that are declared in parameters, and null would take them away as well"
+        yield NOT_OVERRIDABLE.finding(message, layer.one.where_at((*layer.path, *path)))
+
+
+def _taken_away(data: Values, schema: ComponentSchema, path: Path) -> Iterator[Path]:
+    """Yield where null stands for a mapping that has fields of both sections."""
+    for key, value in data.items():
+        place = (*path, str(key))
+        if not (declares(schema.parameters, place) and declares(schema.env_overrides, place)):
+            continue
+        if value is None:
+            yield place
+        elif isinstance(value, Mapping):
+            yield from _taken_away(value, schema, place)
 
 
 def static_findings(layer: Layer, schema: Schema) -> Iterator[Finding]:

@@ -42,10 +42,14 @@ class Rule:
 
 @dataclass(frozen=True, order=True)
 class Instance:
-    """One use of an addon, by which provenance and messages name it (openchoreo 2)."""
+    """One use of an addon, by which provenance and messages name it (openchoreo 2).
+
+    One addon may be baked in and be opted into as well, under one id, and these are two.
+    """
 
     addon: str
     id: str = DEFAULT_INSTANCE
+    side: Side = "platform"
 
     def __str__(self) -> str:
         return f"{self.addon}/{self.id}"

@@ -66,25 +66,28 @@ def _no_such(field: str, key: str, known: Sequence[str]) -> str:
 def _platform(binding: EnvBinding, plan: Plan, found: AddonOverrides) -> None:
     by_addon: dict[str, list[str]] = {}
     for key in binding.overrides.platform:
-        addons = {use.instance.addon for use in plan.platform if key in (use.key, use.instance.addon)}
-        if not addons:
-            known = list(dict.fromkeys(use.key for use in plan.platform))
-            where = binding.one.where_at(("spec", PLATFORM, key))
-            found.findings.append(
-                OVERRIDE_TARGET_UNKNOWN.finding(_no_such(f"spec.{PLATFORM}.{key}", key, known), where)
-            )
-        for addon in sorted(addons):
-            by_addon.setdefault(addon, []).append(key)
+        addons = sorted({use.instance.addon for use in plan.platform if key in (use.key, use.instance.addon)})
+        if len(addons) == 1:
+            by_addon.setdefault(addons[0], []).append(key)
+        else:
+            found.findings.append(_not_one(binding, key, addons, plan))
     for addon, keys in by_addon.items():
+        uses = [use for use in plan.platform if use.instance.addon == addon]
         if len(keys) > 1:
             both = " and ".join(f"spec.{PLATFORM}.{key}" for key in keys)
             where = binding.one.where_at(("spec", PLATFORM, keys[1]))
             found.findings.append(OVERRIDE_KEY_AMBIGUOUS.finding(f"{both} are both for {addon}: write one", where))
             continue
-        uses = [use for use in plan.platform if use.instance.addon == addon]
         for use, path, data in _by_instance(uses, keys[0], binding, found):
-            layer = Layer(ENVIRONMENT, binding.one, ("spec", PLATFORM, *path), data)
-            found.layers[use.instance] = layer
+            found.layers[use.instance] = Layer(ENVIRONMENT, binding.one, ("spec", PLATFORM, *path), data)
+
+
+def _not_one(binding: EnvBinding, key: str, addons: Sequence[str], plan: Plan) -> Finding:
+    where, field_name = binding.one.where_at(("spec", PLATFORM, key)), f"spec.{PLATFORM}.{key}"
+    if addons:
+        return OVERRIDE_KEY_AMBIGUOUS.finding(f"{field_name} may mean {' and '.join(addons)}: write the name", where)
+    known = list(dict.fromkeys(use.key for use in plan.platform))
+    return OVERRIDE_TARGET_UNKNOWN.finding(_no_such(field_name, key, known), where)
 
 
 def _by_instance(
@@ -102,11 +105,11 @@ def _by_instance(
             message = f"spec.{PLATFORM}.{key}.{name} names no instance of {uses[0].instance.addon}"
             there = f"; there are {', '.join(sorted(by_id))}{meant(name, sorted(by_id))}"
             found.findings.append(OVERRIDE_TARGET_UNKNOWN.finding(message + there, binding.one.where_at(path)))
-        elif not isinstance(fields, Mapping):
+        elif fields is not None and not isinstance(fields, Mapping):
             message = f"spec.{PLATFORM}.{key}.{name} must be a mapping of fields, not {named(fields)}"
             found.findings.append(SCHEMA_VALIDATION.finding(message, binding.one.where_at(path)))
         else:
-            yield by_id[name], (key, name), fields
+            yield by_id[name], (key, name), fields or {}
 
 
 def _names_instance(data: Mapping[str, Any], use: Use) -> bool:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
 from reconciler.expressions import Budget, Limits
 from reconciler.krm.findings import Finding, errors
+from reconciler.rules.codes import OVERRIDE_UNUSED
 from reconciler.rules.composition.codes import (
     NAMESPACE_NOT_ALLOWED,
+    OBJECT_DUPLICATE,
     RENDERED_OBJECT_INVALID,
     SCHEMA_VALIDATION,
 )
@@ -24,14 +26,20 @@ from reconciler.rules.composition.order import declare_order
 from reconciler.rules.composition.overrides import ENVIRONMENT, addon_overrides
 from reconciler.rules.composition.patching.lists import check_lists
 from reconciler.rules.composition.plan import Plan, Use
-from reconciler.rules.composition.rendered import Rendered, in_order
+from reconciler.rules.composition.reading import OWN
+from reconciler.rules.composition.rendered import Rendered, both_makers, in_order
+from reconciler.rules.composition.schema import declares
 from reconciler.rules.composition.text import CompiledRule
 from reconciler.rules.fields import dotted, named, shown
 from reconciler.snapshot.catalog import ConfigObject
 
 LONGEST_NAME = 253
 _NAME = re.compile(r"[^/%\s\x00-\x1f]+")
+_API_VERSION = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _KIND = re.compile(r"[A-Za-z][A-Za-z0-9]*", re.ASCII)
+
+_KNOWN = frozenset({"metadata", "spec", "parameters", "envOverrides", "instanceId", "addon"})
+"""The variables that a component has wherever it runs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,18 +66,19 @@ def render_component(
     """Return what a component comes to in an environment; without one, its values are worked out and no more."""
     run = _Run(plan, component, binding, facts, limits)
     run.find_values()
-    if binding is None or errors(run.findings):
+    if errors(run.findings):
         return run.result(())
-    title = f"{component.key} in {binding.environment}"
+    if binding is None:
+        run.check_alone()
+        return run.result(())
     try:
         objects = run.draw()
     except RenderError as error:
-        by = f"{error.instance}: " if error.instance else ""
-        finding = error.fault.finding(error.one)
-        run.findings.append(replace(finding, message=f"{title}: {by}{finding.message}"))
+        run.tell([error.fault.finding(error.one)], error.instance)
         return run.result(())
-    run.findings += (replace(one, message=f"{title}: {one.message}") for one in _checked(objects, component))
-    return run.result(tuple(in_order(objects)))
+    run.tell(_checked(objects, component))
+    # what is no object has no place among others
+    return run.result(() if errors(run.findings) else tuple(in_order(objects)))
 
 
 @dataclass
@@ -84,6 +93,14 @@ class _Run:
     findings: list[Finding] = field(default_factory=list)
     values: dict[Instance | None, Effective] = field(default_factory=dict)
     worked: list[Instance] = field(default_factory=list)
+    wanted: list[Use] = field(default_factory=list)
+    overrides: Mapping[Instance, Layer] = field(default_factory=dict)
+
+    def tell(self, found: Iterable[Finding], by: Instance | None = None) -> None:
+        """Note what is wrong, at an object of the catalogue, with this component and this instance of an addon."""
+        who = str(self.component.key) + (f" in {self.binding.environment}" if self.binding else "")
+        title = f"{who}: {by}" if by else who
+        self.findings += (replace(one, message=f"{title}: {one.message}") for one in found)
 
     def result(self, objects: tuple[Rendered, ...]) -> Composed:
         return Composed(objects, tuple(self.findings), tuple(self.worked), self.values)
@@ -91,7 +108,7 @@ class _Run:
     def find_values(self) -> None:
         """Work out the values of the component, and of every addon that it has (openchoreo 4.4)."""
         one, path = self.component.one, ("spec",) if self.component.has_type else ("spec", "parameters")
-        own = {key: value for key, value in self.component.values.items() if key not in self.plan.allowed}
+        own = {key: value for key, value in self.component.values.items() if not self._is_apart(key)}
         layers = [Layer("component", one, path, own)]
         definition = self.plan.definition.schema
         if self.binding and self.binding.overrides.component:
@@ -99,14 +116,18 @@ class _Run:
             self.findings += override_findings(layer, definition)
             layers.append(layer)
         self._take(None, effective_values(layers, self.plan.schema or definition.full, definition))
-        wanted = [*self.plan.platform, *self._opted_in(), *self.plan.listed]
-        overrides: Mapping[Instance, Layer] = {}
+        self.wanted += (*self.plan.platform, *self._opted_in(), *self.plan.listed)
         if self.binding:
-            found = addon_overrides(self.binding, self.plan, [use.instance for use in wanted])
+            found = addon_overrides(self.binding, self.plan, [use.instance for use in self.wanted])
             self.findings += found.findings
-            overrides = found.layers
-        for use in wanted:
-            self._take(use.instance, self._values_of(use, overrides.get(use.instance)))
+            self.overrides = found.layers
+        for use in self.wanted:
+            self._take(use.instance, self._values_of(use, self.overrides.get(use.instance)))
+
+    def _is_apart(self, key: str) -> bool:
+        """Tell whether a field of a component is none of its values: that of an addon, or one of people's own."""
+        is_own = key.startswith(OWN) and not declares(self.plan.definition.schema.full, (key,))
+        return key in self.plan.allowed or (self.component.has_type and is_own)
 
     def _opted_in(self) -> Iterator[Use]:
         """Yield the developer addons whose key the component has (openchoreo 6.1)."""
@@ -134,16 +155,28 @@ class _Run:
         self.findings += (one for one in values.findings if (one.code, one.where) not in told)
         self.values[instance] = values
 
-    def draw(self) -> list[Rendered]:
-        """Render the objects; raises RenderError where something cannot go on."""
+    def check_alone(self) -> None:
+        """Check the rules that do not ask where a component runs (openchoreo 4.4, 12.7)."""
+        canvas = self._canvas()
+        self._check_rules([rule for rule in self.plan.rules if rule.names <= _KNOWN], self.plan.one, canvas)
+        for use in self.wanted:
+            rules = [rule for rule in use.addon.rules if rule.names <= _KNOWN]
+            self._check_rules(rules, use.addon.one, canvas, use)
+
+    def _canvas(self) -> Canvas:
         bindings = {"metadata": metadata_of(self.component), **self.facts.bindings, **self.values[None].bindings}
         wishes = wishes_of([use.addon for use in self.plan.uses])
-        canvas = Canvas(bindings, Budget(self.limits), lambda one, other: declare_order(one, other, wishes))
-        self._check_rules(self.plan.rules, self.plan.one, bindings, canvas)
+        return Canvas(bindings, Budget(self.limits), lambda one, other: declare_order(one, other, wishes))
+
+    def draw(self) -> list[Rendered]:
+        """Render the objects; raises RenderError where something cannot go on."""
+        canvas = self._canvas()
+        self._check_rules(self.plan.rules, self.plan.one, canvas)
         canvas.base(self.plan)
         platform = [use for use in self.plan.platform if self._work(use, canvas)]
-        ready = [(use, self._wakes(use, canvas)) for use in (*self._opted_in(), *self.plan.listed)]
-        developers = in_turn([use for use, bindings in ready if bindings is not None])
+        awake = [use for use in self.wanted if use.side == "developer" and self._wakes(use, canvas) is not None]
+        developers = in_turn(awake)
+        self._check_overrides(awake)
         self._compare(platform, developers)
         for use in developers if not errors(self.findings) else ():
             canvas.add(use, canvas.seen_by(use, self.values[use.instance]))
@@ -159,32 +192,44 @@ class _Run:
 
     def _wakes(self, use: Use, canvas: Canvas) -> Bindings | None:
         """Return what an addon sees, None for one that is not to work; its rules are for both (openchoreo 12.4)."""
+        self._check_rules(use.addon.rules, use.addon.one, canvas, use)
         bindings = canvas.seen_by(use, self.values[use.instance])
-        self._check_rules(use.addon.rules, use.addon.one, bindings, canvas)
         return bindings if canvas.is_active(use, bindings) else None
 
     def _check_rules(
-        self, rules: Sequence[CompiledRule], one: ConfigObject, bindings: Bindings, canvas: Canvas
+        self, rules: Sequence[CompiledRule], one: ConfigObject, canvas: Canvas, use: Use | None = None
     ) -> None:
-        failures = (rule.failure(bindings, canvas.budget) for rule in rules)
-        self.findings += (failure.finding(one) for failure in failures if failure)
+        if rules:
+            bindings = canvas.seen_by(use, self.values[use.instance]) if use else canvas.bindings
+            failures = (rule.failure(bindings, canvas.budget) for rule in rules)
+            self.tell((failure.finding(one) for failure in failures if failure), use.instance if use else None)
+
+    def _check_overrides(self, awake: Sequence[Use]) -> None:
+        """Tell of what an environment says of addons that a component has opted into, and that do not work there."""
+        for use in self.wanted:
+            layer = self.overrides.get(use.instance)
+            if layer and use.side == "developer" and use not in awake:
+                message = f"{dotted(layer.path)} is of no use: the condition of {use.instance} does not hold"
+                self.tell([OVERRIDE_UNUSED.finding(message, layer.one.where_at(layer.path))])
 
     def _compare(self, platform: Sequence[Use], developers: Sequence[Use]) -> None:
         """Look whether what works is complete, and gets along (openchoreo 6.1, 12.5)."""
         early = {use.instance.addon for use in platform}
-        self.findings += missing(platform, early)
-        self.findings += missing(developers, early | {use.instance.addon for use in developers})
-        self.findings += conflicting(combinations((*platform, *developers), 2))
+        self.tell(missing(platform, early))
+        self.tell(missing(developers, early | {use.instance.addon for use in developers}))
+        self.tell(conflicting(combinations((*platform, *developers), 2)))
 
 
 def _checked(objects: Sequence[Rendered], component: Component) -> Iterator[Finding]:
     """Yield what objects must not be, when all addons are through (openchoreo 9, 12.6)."""
+    sound = []
     for one in objects:
         maker = one.trails[0]
         if fault := _identity_fault(one.data):
             where = maker.one.where_at(maker.path)
             yield RENDERED_OBJECT_INVALID.finding(f"{dotted(maker.path)} must make an object: {fault}", where)
             continue
+        sound.append(one)
         namespace = one.data["metadata"].get("namespace")
         if namespace not in (None, component.key.namespace):
             message = (
@@ -194,6 +239,17 @@ def _checked(objects: Sequence[Rendered], component: Component) -> Iterator[Find
             yield NAMESPACE_NOT_ALLOWED.finding(message, maker.one.where_at((*maker.path, "metadata", "namespace")))
         for note in check_lists(one.data, one.writers):
             yield note.code.finding(f"{one.key}: {note.message}", maker.one.where_at(maker.path))
+    yield from _twins(sound)
+
+
+def _twins(objects: Sequence[Rendered]) -> Iterator[Finding]:
+    """Yield objects that became one, or would be one file, by what addons made of them (openchoreo 12.6, 14.3)."""
+    seen: dict[tuple[str, str, str], Rendered] = {}
+    for one in objects:
+        maker, other = one.trails[0], seen.setdefault((one.key.group, one.key.kind.lower(), one.key.name), one)
+        if other is not one:
+            message = f"{one.key} must be there once, and {both_makers(other, one)} make it"
+            yield OBJECT_DUPLICATE.finding(f"{dotted(maker.path)}: {message}", maker.one.where_at(maker.path))
 
 
 def _identity_fault(data: Any) -> str:
@@ -203,6 +259,10 @@ def _identity_fault(data: Any) -> str:
     for given in ("apiVersion", "kind"):
         if not isinstance(data.get(given), str) or not data[given]:
             return f"{given} must be a string that is not empty, not {shown(data.get(given))}"
+    if not _API_VERSION.fullmatch(data["apiVersion"]):
+        return (
+            f"apiVersion must be one that Kubernetes can have, a group and a version, not {shown(data['apiVersion'])}"
+        )
     metadata = data.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(name, str) or not name or len(name) > LONGEST_NAME:

@@ -57,6 +57,12 @@ class Rendered:
         return ObjectKey(group, str(self.data.get("kind")), str(named.get("namespace", "")), str(named.get("name")))
 
 
+def both_makers(one: Rendered, other: Rendered) -> str:
+    """Return who made two objects that are one."""
+    first, second = (f"{each.id} of {each.by or 'the definition'}" for each in (one, other))
+    return f"{first}, and another round of it," if first == second else f"{first} and {second}"
+
+
 def in_order(objects: list[Rendered]) -> Iterator[Rendered]:
     """Yield objects by kind, apiVersion, namespace and name (openchoreo 12.6)."""
     yield from sorted(objects, key=lambda one: (one.key.kind, one.data["apiVersion"], one.key.namespace, one.key.name))

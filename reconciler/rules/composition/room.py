@@ -125,6 +125,7 @@ class _Run:
     kept: set[ObjectKey] = field(default_factory=set)
     _statuses: list[ConfigStatus] = field(default_factory=list)
     _alone: dict[ObjectKey, Composed | None] = field(default_factory=dict)
+    _composed: dict[ObjectKey, list[Composed]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._owned = self.around.before.owned()
@@ -153,6 +154,7 @@ class _Run:
         composed = self.memory.composed(
             key, lambda: render_component(plan, bound.component, bound.binding, facts, self.around.limits)
         )
+        self._composed.setdefault(bound.component.key, []).append(composed)
         if composed.errors:
             self._stall(bound.binding.one, composed.findings)
             return
@@ -216,7 +218,11 @@ class _Run:
         self.stalled.append(Stalled(Owner(one.key, one.api_version), (ready,), tuple(findings)))
 
     def _validate(self, component: Component) -> None:
-        """Look at a component by itself, wherever it is bound (openchoreo 11, 12.7)."""
+        """Look at a component by itself (openchoreo 11, 12.7).
+
+        Values that it lacks may be those of its environments, so that nothing is wrong with it where all have them;
+        what is wrong where it runs is told there.
+        """
         compiled = self._plan(component)
         if compiled.plan is None:
             self._alone[component.key] = None
@@ -227,8 +233,11 @@ class _Run:
         composed = self.memory.composed(
             (plan, component), lambda: render_component(plan, component, None, Facts(), self.around.limits)
         )
-        self._alone[component.key] = composed
-        self.findings += (*(() if component.has_type else compiled.findings), *composed.findings)
+        bound = self._composed.get(component.key, [])
+        is_sound = bool(bound) and not any(one.errors for one in bound)
+        self._alone[component.key] = bound[0] if is_sound else composed
+        self.findings += () if component.has_type else compiled.findings
+        self.findings += () if bound else composed.findings
 
     def keep_what_is_in_doubt(self) -> None:
         """Keep what clusters have of which not all is known (design 10.5)."""

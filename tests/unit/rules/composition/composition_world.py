@@ -19,6 +19,7 @@ from reconciler.snapshot.files import File, FileTree
 API = "platform/v1alpha1"
 GLUE = "reconciler.dev/v1alpha1"
 UNREADABLE = "a: ]\n"
+TRUE, FALSE = "${true}", "${false}"
 Data = Mapping[str, Any]
 
 
@@ -165,8 +166,19 @@ def build(name: str = "bread", spec: Data | None = None, namespace: str = "squar
     )
 
 
+SIZED = definition(values=schema({"size": "integer | default=1"}, {"most": "integer | default=9"}))
+
+
 PLACE = (cluster(), environment())
 """One cluster, and the environment that it serves."""
+
+
+def rendering(*templates: Data, addons: Iterable[str] = ()) -> list[str]:
+    """Return a world that renders these templates, and has these addons work on them."""
+    listed = list(addons)
+    names = [f"a{number}" for number in range(len(listed))]
+    resources = [resource(template, f"r{number}") for number, template in enumerate(templates)]
+    return market(definition(*resources), *listed, component_type(*(platform(name, "i") for name in names)))
 
 
 @dataclass
