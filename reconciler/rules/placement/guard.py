@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.clusters.inventory import Inventory
-from reconciler.rules.guards import deletion_hash, existing_before, held_message, is_too_much
+from reconciler.rules.guards import decide
 from reconciler.rules.placement.model import PropagationPolicy, Surroundings, owner_of, package_of
 from reconciler.rules.variant import Guard, Place
 
@@ -35,15 +35,14 @@ def guard_packages(
     package = package_of(namespace)
     doomed = [(cluster, package) for cluster in existing if cluster not in wanted]
     places = frozenset(Place(inventory.homes[cluster].namespace, cluster, package) for cluster, _ in doomed)
-    if not doomed or any(deletion_hash(doomed) in policy.acknowledged for policy in policies):
-        return Guarded(Guard(places))
     before = around.held.get(owner_of(namespace).key, {})
     held = {(cluster, package): count for cluster, count in before.items()}
-    total = existing_before(doomed, len(existing), held)
-    if not is_too_much(len(doomed), total, around.max_delete_percent):
-        return Guarded(Guard(places))
-    message = held_message(doomed, total, "packages", _named([policy.key for policy in policies]))
-    return Guarded(Guard(frozenset(), message, total), tuple(policies))
+    acknowledged = frozenset[str]().union(*(policy.acknowledged for policy in policies))
+    named = ("packages", _named([policy.key for policy in policies]))
+    decision = decide(doomed, len(existing), held, acknowledged, around.max_delete_percent, named)
+    if decision.why:
+        return Guarded(Guard(frozenset(), decision.why, decision.existing), tuple(policies))
+    return Guarded(Guard(places))
 
 
 def _named(keys: Sequence[ObjectKey]) -> str:

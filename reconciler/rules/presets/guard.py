@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from reconciler.krm.identity import ObjectKey
-from reconciler.rules.guards import ACK_DELETIONS, Unit, deletion_hash, existing_before, held_message, is_too_much
+from reconciler.rules.guards import ACK_DELETIONS, Unit, decide
 from reconciler.rules.presets.model import GROUP, Preset
 from reconciler.rules.presets.published import SUSPEND
 from reconciler.rules.presets.surroundings import Surroundings
@@ -80,12 +80,10 @@ def _why_held(preset: Preset, doomed: list[Unit], existing: int, around: Surroun
             f"{preset.key} has the annotation {PREVENT_DELETION}, and keeps {len(doomed)} Plugins ({listed})",
             existing,
         )
-    if annotations.get(ACK_DELETIONS) == deletion_hash(doomed):
-        return "", existing
-    total = existing_before(doomed, existing, around.held.get(preset.key, {}))
-    if is_too_much(len(doomed), total, around.max_delete_percent):
-        return held_message(doomed, total, "Plugins", str(preset.key)), total
-    return "", total
+    acknowledged, held = {annotations.get(ACK_DELETIONS, "")}, around.held.get(preset.key, {})
+    named = ("Plugins", str(preset.key))
+    decision = decide(doomed, existing, held, acknowledged, around.max_delete_percent, named)
+    return decision.why, decision.existing
 
 
 def _suspended_why(units: Collection[Unit]) -> str:
