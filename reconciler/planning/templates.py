@@ -69,7 +69,7 @@ class Templating:
     def template(self, variant: Variant, plain: Rendered, now: Pairs, before: Pairs) -> Rendered:
         """Return a package with the templates of its children merged, and what that changes on the cluster.
 
-        `now` are the pairs of all packages of the cluster as they are to be, `before` as they stand there.
+        `now` are the pairs of all packages of the cluster as they are to be, `before` as they are published there.
         """
         done = materialise(plain.files, now, self.options)
         told = in_package(done.findings, str(variant.place), str(variant.owner.key))

@@ -65,7 +65,7 @@ class _Together:
         concerned = self._concerned()
         if not concerned:
             return first
-        before = self._pairs(concerned, self._standing)
+        before = self._pairs(concerned, self._published)
         now = self._settled_pairs(concerned)
         again = {name: self._second(self.questions[name], now, before) for name in concerned if name in self.questions}
         return {**first, **again}
@@ -147,6 +147,9 @@ class _Together:
             usable = not errors(plain.findings) and not seen.frozen and plain.files.id not in declined
             return plain.files.id if usable else seen.published
         return self._standing(package) if is_offered else seen.published
+
+    def _published(self, package: str) -> TreeId | None:
+        return self.ground.look(package).published
 
     def _standing(self, package: str) -> TreeId | None:
         seen = self.ground.look(package)
