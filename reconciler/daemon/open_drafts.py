@@ -21,7 +21,7 @@ from reconciler.planning.state import DestinationState
 from reconciler.planning.survey import gone_from
 from reconciler.reporting.commit_message import sync_message
 from reconciler.reporting.open_drafts import PackageSheet, Rejection, Sheet
-from reconciler.reporting.review_messages import PACKAGE_TRAILER, causes_in, reason_in
+from reconciler.reporting.review_messages import PACKAGE_TRAILER, causes_in, reason_in, templates_in
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import EMPTY_TREE, TreeId
 
@@ -131,7 +131,8 @@ def _package_sheet(one: DraftedPackage, remote: Remote, messages: Sequence[str])
     trailer = f"{PACKAGE_TRAILER}{one.package}"
     mine = [message for message in messages if trailer in message.splitlines()]
     before, after = (_files(tree, remote.files) for tree in (one.published, one.drafted))
-    return PackageSheet(one, before, after, causes_in(mine[-1]) if mine else ())
+    ours = mine[-1] if mine else ""
+    return PackageSheet(one, before, after, causes_in(ours), templates_in(ours))
 
 
 def _files(tree: TreeId | None, read: Callable[[TreeId], FileTree]) -> FileTree:

@@ -17,6 +17,7 @@ from reconciler.reporting.inputs import inputs_digest
 from reconciler.reporting.overrides import news_of_overrides
 from reconciler.reporting.standing import totals_words
 from reconciler.reporting.summary import SUMMARY
+from reconciler.reporting.templates import TEMPLATES, child_lines, news_of_children, template_lines
 from reconciler.reporting.values import one_line, shorten
 
 SUBJECT_WIDTH = 72
@@ -34,8 +35,10 @@ def draft_message(draft: Draft, destination: Destination, config: str, changes: 
     subject = _subject(draft.task, str(draft.variant.place), one_line(_reason(draft, destination, changes)))
     sections = (
         _section("Conflicts:", conflict_lines(draft.rendered.conflicts, _LINES_PER_LIST)),
+        _section(TEMPLATES, template_lines(draft.rendered, _LINES_PER_LIST)),
         _section("Changed:", changes.summary_lines(_LINES_PER_LIST)),
         _section("Files:", changes.file_lines(_LINES_PER_LIST)),
+        _section("Children:", child_lines(news_of_children(draft), _LINES_PER_LIST)),
         _section("Overridden:", news_of_overrides(draft, _LINES_PER_LIST)),
         _section("Why:", cause_words(draft, destination)),
         _section("Not to be published before:", waiting_for(draft.rendered)),

@@ -9,7 +9,12 @@ from collections.abc import Iterable
 def folded(diffs: Iterable[tuple[str, str]]) -> list[str]:
     """Return the lines that show diffs on request; none without a diff."""
     text = "".join(diff for _, diff in diffs)
-    return ["", "<details><summary>Diff</summary>", "", _fenced(text), "", "</details>"] if text else []
+    return folded_block("Diff", text, "diff") if text else []
+
+
+def folded_block(title: str, text: str, language: str) -> list[str]:
+    """Return the lines that show a text on request; the title is ours."""
+    return ["", f"<details><summary>{title}</summary>", "", _fenced(text, language), "", "</details>"]
 
 
 def code(text: str) -> str:
@@ -19,6 +24,6 @@ def code(text: str) -> str:
     return f"{ticks}{pad}{text}{pad}{ticks}"
 
 
-def _fenced(diffs: str) -> str:
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", diffs)), default=0))
-    return f"{fence}diff\n{diffs}{fence}"
+def _fenced(text: str, language: str) -> str:
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    return f"{fence}{language}\n{text}{fence}"

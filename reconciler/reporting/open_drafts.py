@@ -18,6 +18,7 @@ from reconciler.reporting.overrides import override_lines
 from reconciler.reporting.package_status import inputs, owner_of, task_words, text, upstream
 from reconciler.reporting.plan import changes_data
 from reconciler.reporting.status_file import told
+from reconciler.reporting.templates import child_lines, folded_repeats, repeat_lines
 from reconciler.reporting.values import count, one_line
 from reconciler.snapshot.files import FileTree
 
@@ -43,12 +44,16 @@ class Rejection:
 
 @dataclass(frozen=True)
 class PackageSheet:
-    """A package of a draft with its files on both branches, and what caused it, as our commit says."""
+    """A package of a draft with its files on both branches.
+
+    As our commit says: what caused it, and what it does to pods and other objects by templates.
+    """
 
     package: DraftedPackage
     before: FileTree
     after: FileTree
     causes: tuple[str, ...] = ()
+    templates: tuple[str, ...] = ()
 
     @cached_property
     def changes(self) -> Changes:
@@ -191,9 +196,8 @@ def sheet_text(sheet: Sheet, now: int, max_diff_lines: int) -> str:
     lines = [_headline(sheet, now), *(f"  {line}" for line in draft_lines(sheet))]
     parts = ["\n".join(map(one_line, lines)) + "\n"]
     for one in sheet.contents:
-        body = "\n".join(
-            map(one_line, [package_title(one.package), *(f"  {line}" for line in _sheet_lines(sheet, one))])
-        )
+        told = [*_sheet_lines(sheet, one), *repeat_lines(one.package.status.get("templates"))]
+        body = "\n".join(map(one_line, [package_title(one.package), *(f"  {line}" for line in told)]))
         parts.append(body + "\n" + "".join(diff for _, diff in _diffs(sheet, one, max_diff_lines)))
     return "\n".join(parts)
 
@@ -205,7 +209,10 @@ def sheet_markdown(sheet: Sheet, now: int, max_diff_lines: int) -> str:
     for one in sheet.contents:
         items = [f"- {code(one_line(line))}" for line in _sheet_lines(sheet, one)]
         title = f"## {code(one_line(package_title(one.package)))}"
-        sections.append("\n".join([title, "", *items, *folded(_diffs(sheet, one, max_diff_lines))]))
+        more = [
+            *folded_repeats(one.package.status.get("templates")), *folded(_diffs(sheet, one, max_diff_lines)),
+        ]  # fmt: skip
+        sections.append("\n".join([title, "", *items, *more]))
     return "\n\n".join(filter(None, sections)) + "\n"
 
 
@@ -215,6 +222,8 @@ def sheet_data(sheet: Sheet, max_diff_lines: int) -> dict[str, Any]:
         told({
             "package": one.package.package, "causes": list(one.causes), "changes": told(changes_data(one.changes)),
             "overridden": list(override_lines(one.package.status.get("overrides"), _CHANGES)),
+            "templates": list(one.templates),
+            "children": list(child_lines(one.package.status.get("templates"), _CHANGES)),
             "diffs": [{"path": path, "diff": diff} for path, diff in _diffs(sheet, one, max_diff_lines)],
             "reproduce": list(reproduce_lines(sheet, one)),
         })
@@ -226,12 +235,14 @@ def sheet_data(sheet: Sheet, max_diff_lines: int) -> dict[str, Any]:
 def _sheet_lines(sheet: Sheet, one: PackageSheet) -> Iterator[str]:
     package = one.package
     yield from package_conflicts(package)
+    yield from (f"templates: {line}" for line in one.templates)
     yield from package_gates(sheet.draft, package)
     for condition in package.conditions:
         why = ": ".join(filter(None, (condition.reason, condition.message)))
         yield f"condition {condition.type} is {condition.status}{f': {why}' if why else ''}"
     yield from one.changes.summary_lines(_CHANGES)
     yield from one.changes.file_lines(_CHANGES)
+    yield from (f"child: {line}" for line in child_lines(package.status.get("templates"), _CHANGES))
     yield from (f"overridden: {line}" for line in override_lines(package.status.get("overrides"), _CHANGES))
     yield from (f"why: {cause}" for cause in one.causes)
     yield from (f"reproduce: {line}" for line in reproduce_lines(sheet, one))

@@ -19,6 +19,7 @@ from reconciler.reporting.object_changes import ObjectChange
 from reconciler.reporting.proposal import edit_lines, proposal_data, proposal_diffs, proposal_title
 from reconciler.reporting.review import Review, ReviewedDraft, Trouble, review
 from reconciler.reporting.status_file import told
+from reconciler.reporting.templates import child_lines, folded_repeats, repeat_lines
 from reconciler.reporting.values import count, one_line
 
 _LINES_PER_DRAFT = 20
@@ -110,7 +111,8 @@ def _trouble(trouble: Trouble) -> str:
 
 
 def _group_text(group: Group, max_diff_lines: int) -> str:
-    lines = "\n".join([_title(group[0]), *(f"  {line}" for line in _lines(group))])
+    told = [*_lines(group), *repeat_lines(group[0].children)]
+    lines = "\n".join([_title(group[0]), *(f"  {line}" for line in told)])
     return "".join([lines, "\n", *(diff for _, diff in _diffs(group[0], max_diff_lines))])
 
 
@@ -121,8 +123,10 @@ def _title(one: ReviewedDraft) -> str:
 def _lines(group: Group) -> Iterator[str]:
     one = group[0]
     yield from (f"conflict: {conflict}" for conflict in one.conflicts)
+    yield from (f"templates: {line}" for line in one.templates)
     yield from one.changes.summary_lines(_LINES_PER_DRAFT)
     yield from one.changes.file_lines(_LINES_PER_DRAFT)
+    yield from (f"child: {line}" for line in child_lines(one.children, _LINES_PER_DRAFT))
     yield from (f"overridden: {line}" for line in one.overrides)
     yield from (f"why: {cause}" for cause in one.causes)
     yield from (f"not to be published before: {waiting}" for waiting in one.waiting)
@@ -143,7 +147,8 @@ def _list(title: str, lines: Iterable[str]) -> str:
 
 def _group_markdown(group: Group, max_diff_lines: int) -> str:
     items = [f"- {code(line)}" for line in _lines(group)]
-    return "\n".join([f"## {code(_title(group[0]))}", "", *items, *folded(_diffs(group[0], max_diff_lines))])
+    more = [*folded_repeats(group[0].children), *folded(_diffs(group[0], max_diff_lines))]
+    return "\n".join([f"## {code(_title(group[0]))}", "", *items, *more])
 
 
 def _draft_data(one: ReviewedDraft, group: int) -> dict[str, Any]:
@@ -158,8 +163,13 @@ def _draft_data(one: ReviewedDraft, group: int) -> dict[str, Any]:
 def _group_data(group: Group, max_diff_lines: int) -> dict[str, Any]:
     diffs = [{"path": path, "diff": diff} for path, diff in _diffs(group[0], max_diff_lines)]
     places, first = [one.place for one in group], group[0]
-    overridden = {"overridden": list(first.overrides)} if first.overrides else {}
-    return {"packages": places, "changes": changes_data(first.changes), **overridden, "diffs": diffs}
+    more = {"overridden": first.overrides, "templates": first.children, "templateChanges": _templates_data(first)}
+    told_more = {name: _as_json(list(some)) for name, some in more.items() if some}
+    return {"packages": places, "changes": changes_data(first.changes), **told_more, "diffs": diffs}
+
+
+def _templates_data(one: ReviewedDraft) -> list[dict[str, Any]]:
+    return [change.as_data() for change in one.draft.rendered.template_changes]
 
 
 def changes_data(changes: Changes) -> dict[str, Any]:
@@ -185,8 +195,9 @@ def _kptfile_data(one: KptfileChange) -> dict[str, Any]:
 
 def _field_data(change: FieldChange) -> dict[str, Any]:
     values = {"before": change.before, "after": change.after}
-    # whatever YAML could hold becomes what JSON can
-    return {
-        "path": change.where,
-        **{k: json.loads(json.dumps(v, default=str)) for k, v in values.items() if v is not ABSENT},
-    }
+    return {"path": change.where, **{k: _as_json(v) for k, v in values.items() if v is not ABSENT}}
+
+
+def _as_json(value: object) -> Any:
+    """Return what JSON can hold of whatever YAML could."""
+    return json.loads(json.dumps(value, default=str))

@@ -27,6 +27,7 @@ from reconciler.reporting.open_drafts import (
 from reconciler.reporting.overrides import override_lines
 from reconciler.reporting.package_status import inputs, owner_of, task_words, text, upstream
 from reconciler.reporting.review import sameness
+from reconciler.reporting.templates import child_lines
 from reconciler.reporting.values import count, one_line, shorten
 
 TITLE_WIDTH = 120
@@ -102,6 +103,7 @@ def _same(one: PackageSheet) -> str:
     package = one.package
     gates = [[gate.reason, gate.message] for gate in (*package.unmet, *package.faults)]
     what = [package.removed, text(package.status, "task"), *one.changes.sameness, gates, package_conflicts(package)]
+    what += [one.templates] if one.templates else []
     return sameness(what, owner_of(package.status).rpartition("/")[2])
 
 
@@ -148,7 +150,9 @@ def _packages(sheet: Sheet, page: Page) -> Iterator[str]:
 
 def _package(sheet: Sheet, one: PackageSheet, page: Page) -> str:
     overridden = override_lines(one.package.status.get("overrides"), _LINES)
-    told = [*one.changes.summary_lines(_LINES), *one.changes.file_lines(_LINES)]
+    told = [*(f"templates: {line}" for line in one.templates)]
+    told += [*one.changes.summary_lines(_LINES), *one.changes.file_lines(_LINES)]
+    told += [f"child: {line}" for line in child_lines(one.package.status.get("templates"), _LINES)]
     told += [*(f"overridden: {line}" for line in overridden), *(f"why: {why}" for why in one.causes)]
     told += [f"reproduce: {line}" for line in reproduce_lines(sheet, one)]
     title = f"### {code(one_line(package_title(one.package)))}"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from reconciler.krm.findings import Finding, errors
 from reconciler.planning.destination import Destination
@@ -18,18 +18,21 @@ from reconciler.reporting.findings import in_order
 from reconciler.reporting.gates import waiting_for
 from reconciler.reporting.leaving import Departure, departures
 from reconciler.reporting.overrides import news_of_overrides
+from reconciler.reporting.templates import news_of_children, template_lines
 
 Kind = Literal["blocked", "stalled", "held"]
 _KINDS: tuple[Kind, ...] = ("blocked", "stalled", "held")
 _CONFLICTS_PER_DRAFT = 20
 _OVERRIDES_PER_DRAFT = 20
+_TEMPLATES_PER_DRAFT = 20
 
 
 @dataclass(frozen=True)
 class ReviewedDraft:
     """One draft: what it changes, why, what it waits for, and where both sides had changed the same.
 
-    `overrides` say what policies made different in a package that is new.
+    `overrides` say what policies made different in a package that is new, `templates` what the change does to pods and
+    other objects by templates, and `children` are those that it is about.
     """
 
     draft: Draft
@@ -39,6 +42,8 @@ class ReviewedDraft:
     waiting: tuple[str, ...]
     conflicts: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
+    templates: tuple[str, ...] = ()
+    children: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def place(self) -> str:
@@ -113,7 +118,11 @@ def _drafts(plan: DestinationPlan) -> Iterator[ReviewedDraft]:
             causes, waiting = cause_words(draft, plan.destination), waiting_for(draft.rendered)
             conflicts = conflict_lines(draft.rendered.conflicts, _CONFLICTS_PER_DRAFT)
             overrides = news_of_overrides(draft, _OVERRIDES_PER_DRAFT)
-            yield ReviewedDraft(draft, plan.destination, changes, causes, waiting, conflicts, overrides)
+            templates = template_lines(draft.rendered, _TEMPLATES_PER_DRAFT)
+            children = tuple(news_of_children(draft))
+            yield ReviewedDraft(
+                draft, plan.destination, changes, causes, waiting, conflicts, overrides, templates, children
+            )
 
 
 def _groups(drafts: list[ReviewedDraft]) -> tuple[tuple[ReviewedDraft, ...], ...]:
@@ -126,7 +135,15 @@ def _groups(drafts: list[ReviewedDraft]) -> tuple[tuple[ReviewedDraft, ...], ...
 
 def _sameness(one: ReviewedDraft) -> str:
     """Return a text that is equal for equal changes; which PackageVariant put a function in is no difference."""
-    told = [one.draft.task, *one.changes.sameness, one.waiting, one.conflicts, one.overrides]
+    told = [
+        one.draft.task,
+        *one.changes.sameness,
+        one.waiting,
+        one.conflicts,
+        one.overrides,
+        one.templates,
+        one.children,
+    ]
     return sameness(told, one.draft.variant.owner.key.name)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from reconciler.planning.open_drafts import DraftedPackage, OpenDraft
 from reconciler.reporting.commit_message import SUBJECT_WIDTH
 from reconciler.reporting.package_status import inputs, owner_of, task_words, text, upstream
+from reconciler.reporting.templates import TEMPLATES
 from reconciler.reporting.values import count, one_line, shorten
 
 PACKAGE_TRAILER = "Reconciler-Package: "
@@ -41,8 +42,17 @@ def reason_in(message: str) -> str:
 
 def causes_in(message: str) -> tuple[str, ...]:
     """Return why a draft was made, from the message of its commit; () when it does not tell."""
+    return _listed(message, _WHY)
+
+
+def templates_in(message: str) -> tuple[str, ...]:
+    """Return what a draft does by templates, from the message of its commit; () when it does not tell."""
+    return _listed(message, TEMPLATES)
+
+
+def _listed(message: str, title: str) -> tuple[str, ...]:
     sections = [section.splitlines() for section in message.split("\n\n")]
-    lines = next((lines[1:] for lines in sections if lines[:1] == [_WHY]), [])
+    lines = next((lines[1:] for lines in sections if lines[:1] == [title]), [])
     return tuple(line.removeprefix("- ") for line in lines)
 
 

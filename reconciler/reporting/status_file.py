@@ -60,7 +60,6 @@ def _status(draft: Draft, destination: Destination, config: str) -> dict[str, An
         "layers": [*(provenance.layers() if provenance else ()), *(templates.as_data() if templates else ())],
         "overrides": [dict(one) for one in rendered.overrides],
         "templates": [one.as_data() for one in templates.effects] if templates else [],
-        "templateChanges": [one.as_data() for one in rendered.template_changes],
         "results": [dict(result) for result in rendered.results],
         "warnings": list(_warnings(rendered.findings)),
     }

@@ -73,7 +73,7 @@ class TemplateEffect:
         told = {
             "file": self.child.resource.file,
             "resource": str(self.child.key),
-            rule.parent.called: str(self.parent),
+            "parent": str(self.parent),
             "mode": self.mode,
             "properties": [_property_data(one, rule) for one in self.properties if one.source != "unset"],
             "settings": {name: dict(one) for name, one in shown.settings.items()},
@@ -81,6 +81,8 @@ class TemplateEffect:
         }
         if self.mode == "report":
             told["template"] = dict(self.template)
+        if any(note.code is SHADOWED_TEMPLATE_FIELDS for note in self.notes):
+            told["toRepeat"] = self.to_repeat
         return {name: one for name, one in told.items() if one or name == "template"}
 
 

@@ -15,12 +15,13 @@ def repeated(properties: tuple[Property, ...], path: Path) -> Any:
     """Return a template, at its path, with all that a child would inherit, and its own on top of it.
 
     Mappings are united, and so are lists whose entries have names; of everything else the child's own counts. A
-    property that the child does not have, or resets, is not in it: it is inherited or reset already.
+    property that the child does not have is inherited already, and not in it; one that it resets stays reset, so that
+    this can take the place of its whole template.
     """
     wanted: Any = {
-        one.name: one.own if one.inherited is ABSENT else _united(one.inherited, one.own, "")
+        one.name: one.own if one.inherited is ABSENT or one.source == "reset" else _united(one.inherited, one.own, "")
         for one in properties
-        if one.source == "child"
+        if one.own is not ABSENT
     }
     for step in reversed(path):
         wanted = {step: wanted}

@@ -103,8 +103,8 @@ def test_it_is_told_once_for_every_property() -> None:
         pytest.param(
             {"pod": {"priorityClassName": "a"}, "podSet": {"metadata": {}}},
             {"pod": {"hostUsers": False}, "podSet": {}, "kafkaContainer": {"env": []}},
-            {"pod": {"priorityClassName": "a", "hostUsers": False}, "kafkaContainer": {"env": []}},
-            id="only-what-replaces",
+            {"pod": {"priorityClassName": "a", "hostUsers": False}, "podSet": {}, "kafkaContainer": {"env": []}},
+            id="what-is-reset-stays-reset",
         ),
     ],
 )

@@ -187,7 +187,7 @@ def test_another_pair() -> None:
     assert effect.as_data() == {
         "file": "barn.yaml",
         "resource": "Barn/_cluster/north",
-        "farm": "Farm/_cluster/hill",
+        "parent": "Farm/_cluster/hill",
         "mode": "materialise",
         "properties": [
             {"name": "roof", "source": "farm", "field": "spec.yard.defaults.roof"},
