@@ -17,24 +17,23 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
-from reconciler.expressions import OMIT, Budget, Limits, Program
+from reconciler.expressions import OMIT, Budget, Limits
 from reconciler.krm.findings import Finding, errors
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.yaml import Document, Path, YamlError
-from reconciler.rules.composition.bake_expressions import Rewriter, Root, programs, steps_after
-from reconciler.rules.composition.bake_fields import Part, fixed_part, part_in, remaining
+from reconciler.rules.composition.bake_addon import Filling, templates_of
+from reconciler.rules.composition.bake_expressions import Rewriter, programs, steps_after
 from reconciler.rules.composition.bake_places import is_target, require_decided
 from reconciler.rules.composition.bake_written import Writer
 from reconciler.rules.composition.catalogue import ObjectTemplate, Patch, PatchedPlace
 from reconciler.rules.composition.codes import ADDON_KEY_COLLISION, ADDON_KEY_INVALID, NOT_BAKEABLE
 from reconciler.rules.composition.compile_type import missing, wishes_of
-from reconciler.rules.composition.effective import Effective, Layer, effective_values
+from reconciler.rules.composition.effective import Layer, effective_values
 from reconciler.rules.composition.faults import Fault, FaultError, fault_of
 from reconciler.rules.composition.model import API_VERSION, DEFINITION, GROUP, Instance
-from reconciler.rules.composition.names import addon_key, camel_case
+from reconciler.rules.composition.names import camel_case
 from reconciler.rules.composition.order import declare_order
 from reconciler.rules.composition.patching.allowance import Allowance
 from reconciler.rules.composition.patching.targets import Target, read_target
@@ -42,8 +41,6 @@ from reconciler.rules.composition.patching.writers import Writers
 from reconciler.rules.composition.plan import Plan, Use
 from reconciler.rules.composition.read_catalogue import read_definition
 from reconciler.rules.composition.reading import ID, ID_WORDS
-from reconciler.rules.composition.schema import Schema
-from reconciler.rules.composition.text import Template
 from reconciler.rules.edits import value_at
 from reconciler.rules.fields import dotted, shown
 from reconciler.snapshot.catalog import ConfigObject
@@ -96,108 +93,6 @@ class _Dough:
         return {**self.entry, "template": self.template}
 
 
-@dataclass(frozen=True, eq=False)
-class _Filling:
-    """An addon that is to be baked in, with the values that it has before any environment says something."""
-
-    use: Use
-    values: Effective
-    budget: Budget
-
-    @cached_property
-    def key(self) -> str | None:
-        """The field that has what is left of its values (openchoreo 13.3.2); None where its name makes none."""
-        return addon_key(self.own_name)
-
-    @property
-    def own_name(self) -> str:
-        """Its name, with its id where that is written."""
-        instance = self.use.instance
-        return f"{instance.addon}-{instance.id}" if self.use.is_named else instance.addon
-
-    @property
-    def known(self) -> dict[str, Any]:
-        """What is known of it, values aside."""
-        return {"instanceId": self.use.instance.id}
-
-    @cached_property
-    def bindings(self) -> dict[str, Any]:
-        """What decides on placement."""
-        return {**self.values.bindings, **self.known}
-
-    @cached_property
-    def part(self) -> Part:
-        """What is fixed: what the type gives, and what placement uses."""
-        used = {path for template, loop in self._placement() for path in self._used(template, loop)}
-        return fixed_part(self.use.schema, self.use.config, used)
-
-    @cached_property
-    def rewriter(self) -> Rewriter:
-        """What writes its templates anew."""
-        schema = self.use.addon.schema
-        schemas = {_SPEC: schema.full, _PARAMETERS: schema.parameters, _ENV_OVERRIDES: schema.env_overrides}
-        roots = {
-            name: Root(name, self.key or "", one, part_in(one, self.part), self.values.bindings[name], self.use.config)
-            for name, one in schemas.items()
-        }
-        return Rewriter(roots, self.known, self.budget)
-
-    @property
-    def works(self) -> bool:
-        """Whether it is to work at all. Raises FaultError where only a render knows."""
-        self._require_known(self.use.addon.condition.template, "")
-        return self.use.addon.condition.holds(self.bindings, self.budget)
-
-    @property
-    def patches(self) -> tuple[Patch, ...]:
-        """Its patches, those aside that are never done. Raises FaultError where only a render knows."""
-        for patch in self.use.addon.patches:
-            self._require_known(patch.condition.template, "")
-        return tuple(one for one in self.use.addon.patches if one.condition.holds(self.bindings, self.budget))
-
-    def require_placement(self) -> None:
-        """Raise FaultError for what decides where it works, and is known only in a render (openchoreo 13.3.4)."""
-        for template, loop in self._placement():
-            self._require_known(template, loop)
-
-    def rule_faults(self) -> Iterator[Fault]:
-        """Yield the rules that do not hold, or that no definition can have."""
-        for rule in self.use.addon.rules:
-            path = (*rule.path, "expression")
-            if rule.program and not self.rewriter.expression(rule.program, path)[1]:
-                message = f"must use what is fixed, because a definition has no rules: {shown(rule.program.text)}"
-                yield fault_of(NOT_BAKEABLE, path, message)
-            elif failure := rule.failure(self.bindings, self.budget):
-                yield failure
-
-    def left(self, section: Schema) -> Schema | None:
-        """Return the fields of a section that can still be set."""
-        return remaining(section, self.part)
-
-    def _placement(self) -> Iterator[tuple[Template, str]]:
-        """Yield the templates that decide on placement, each with the variable of the loop that it is in."""
-        yield self.use.addon.condition.template, ""
-        yield from ((patch.condition.template, "") for patch in self.use.addon.patches)
-        for patch in self.patches:
-            variable = patch.loop.variable if patch.loop.template else ""
-            yield from [(patch.loop.template, "")] if patch.loop.template else []
-            yield patch.target, variable
-            yield from ((place.path, variable) for place in patch.places if place.path)
-
-    def _used(self, template: Template, loop: str) -> Iterator[Path]:
-        for _, program in programs(template.root):
-            for at, name in program.places:
-                if name in self.values.bindings and name != loop:
-                    steps = steps_after(program.text, at + len(name), self.use.schema)
-                    yield tuple(step.name for step in steps)
-
-    def _require_known(self, template: Template, loop: str) -> None:
-        for path, program in programs(template.root):
-            for name in sorted(program.names - self.bindings.keys() - {loop}):
-                message = f"must be known before anything is rendered, and {name} is not: {shown(program.text)}"
-                raise FaultError(fault_of(NOT_BAKEABLE, path, message))
-
-
 @dataclass(eq=False)
 class _Oven:
     """One type that is baked."""
@@ -219,9 +114,9 @@ class _Oven:
                 self._patch(filling)
         return self._checked(self._definition(fillings, schema))
 
-    def _fillings(self) -> list[_Filling]:
+    def _fillings(self) -> list[Filling]:
         """Return the addons that work, when nothing is in the way of any."""
-        found: list[_Filling] = []
+        found: list[Filling] = []
         findings: list[Finding] = []
         for use in self.plan.platform:
             try:
@@ -234,17 +129,15 @@ class _Oven:
             raise _RefusedError(*findings)
         return found
 
-    def _filling(self, use: Use) -> list[_Filling]:
+    def _filling(self, use: Use) -> list[Filling]:
         """Return an addon that works, nothing for one that does not. Raises _RefusedError."""
         layer = Layer("platform", use.by, use.config_path, use.config)
-        filling = _Filling(use, effective_values((layer,), use.schema, use.addon.schema), self.budget)
+        filling = Filling(use, effective_values((layer,), use.schema, use.addon.schema), self.budget)
         with self._blaming(use):
-            works = filling.works and self._is_wanted(use)
-            if works:
-                filling.require_placement()
-            if faults := tuple(filling.rule_faults()):
+            faults = tuple(filling.faults()) or tuple(filling.rule_faults())
+            if faults:
                 raise _RefusedError(*(self._finding(fault, use) for fault in faults))
-        return [filling] if works else []
+            return [filling] if filling.works and self._is_wanted(use) else []
 
     def _is_wanted(self, use: Use) -> bool:
         if use.condition is None:
@@ -255,7 +148,7 @@ class _Oven:
                 raise _RefusedError(NOT_BAKEABLE.finding(f"{dotted(path)} {message}", use.by.where_at(path)))
         return use.condition.holds({}, self.budget)
 
-    def _schema(self, fillings: list[_Filling]) -> dict[str, Any]:
+    def _schema(self, fillings: list[Filling]) -> dict[str, Any]:
         """Return the definition's schema with what is left of the addons' below their keys (openchoreo 13.3.2)."""
         written = deepcopy(self.plan.definition.one.data["spec"].get(_SCHEMA) or {})
         findings = [finding for filling in fillings for finding in self._key_findings(filling, fillings)]
@@ -271,7 +164,7 @@ class _Oven:
             written[_TYPES] = {**(written.get(_TYPES) or {}), **writer.types}
         return written
 
-    def _key_findings(self, filling: _Filling, fillings: list[_Filling]) -> Iterator[Finding]:
+    def _key_findings(self, filling: Filling, fillings: list[Filling]) -> Iterator[Finding]:
         use, key = filling.use, filling.key
         where = use.by.where_at((*use.path, "name"))
         others = [one.use.instance for one in fillings if one.key == key and one is not filling]
@@ -297,14 +190,14 @@ class _Oven:
         schemas = {_PARAMETERS: own.parameters, _ENV_OVERRIDES: own.env_overrides}
         grown = {name: one for name, one in schemas.items() if len(schema.get(name) or {}) > len(one["properties"])}
         seen = {**grown, **({_SPEC: own.full} if grown else {})}
-        for path, program in _programs_of(entry):
+        for path, program in (found for one in templates_of(entry) for found in programs(one.root)):
             for at, name in program.places:
                 if name in seen and not steps_after(program.text, at + len(name), seen[name]):
                     message = f"must name the fields that it uses, now that there are more: {shown(program.text)}"
                     fault = fault_of(NOT_BAKEABLE, path, f"{message}")
                     raise _RefusedError(self._told(fault, self.plan.definition.one, ()))
 
-    def _create(self, filling: _Filling) -> None:
+    def _create(self, filling: Filling) -> None:
         """Add what an addon creates (openchoreo 13.3.6)."""
         instance, rewriter = filling.use.instance, filling.rewriter
         for index, entry in enumerate(filling.use.addon.creates):
@@ -320,7 +213,7 @@ class _Oven:
                 template = rewriter.data(entry.template.root)
                 self.doughs.append(_Dough(written, template, self._writers(instance), str(instance)))
 
-    def _patch(self, filling: _Filling) -> None:
+    def _patch(self, filling: Filling) -> None:
         for patch in filling.patches:
             for inside in patch.loop.rounds(filling.bindings, self.budget):
                 target = read_target(patch.target.render(inside, self.budget), patch.target.path)
@@ -344,7 +237,7 @@ class _Oven:
             require_decided(dough.template, operation, dough.writers, by, self.allowance, skip_missing=patch.skips)
         dough.writers.patch(dough.template, operation, by, self.allowance, skip_missing=patch.skips)
 
-    def _definition(self, fillings: list[_Filling], schema: dict[str, Any]) -> dict[str, Any]:
+    def _definition(self, fillings: list[Filling], schema: dict[str, Any]) -> dict[str, Any]:
         source = self.plan.definition.one
         addons = ",".join(str(filling.use.instance) for filling in fillings)
         metadata = {
@@ -388,7 +281,7 @@ class _Oven:
 
     def _told(self, fault: Fault, of: ConfigObject, path: Path) -> Finding:
         """Return what is wrong with another object, of which nothing is wrong but that it is to be baked."""
-        return fault.code.finding(
+        return NOT_BAKEABLE.finding(
             f"{self.name} cannot be baked: {of.key}: {fault.message}", self.plan.one.where_at(path)
         )
 
@@ -404,9 +297,3 @@ def _entry(name: str, entry: ObjectTemplate, rewriter: Rewriter) -> dict[str, An
     if entry.loop.template:
         written |= {"forEach": rewriter.data(entry.loop.template.root), "var": entry.loop.variable}
     return written
-
-
-def _programs_of(entry: ObjectTemplate) -> Iterator[tuple[Path, Program]]:
-    """Yield all expressions of an entry."""
-    for template in (entry.include.template, entry.loop.template, entry.template):
-        yield from programs(template.root) if template else ()

@@ -27,9 +27,6 @@ from reconciler.rules.composition.text.scan import OPEN, Expression, scan
 from reconciler.rules.edits import value_at
 from reconciler.rules.fields import shown
 
-ONLY_IN_A_RENDER = ("target", "resources", "addon")
-"""What an expression that is baked in must not use (openchoreo 13.3.3)."""
-
 _SPEC = "spec"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 # a name that a parenthesis follows is that of a method
@@ -159,8 +156,6 @@ class Rewriter:
         """Return an expression as it is to be, and whether it uses only what is known. Raises FaultError."""
         text, all_known = program.text, True
         for at, name in reversed(program.places):
-            if name in ONLY_IN_A_RENDER:
-                raise _refused(path, f"must not use {name}, which is known only in a render", program.text)
             if name not in self.roots and name not in self.known:
                 all_known = False
                 continue

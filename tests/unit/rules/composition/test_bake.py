@@ -1,4 +1,4 @@
-"""Baking addons in: the definition comes to the same, or there is a sentence on what is in the way (openchoreo 13.3)."""
+"""Baking addons in: the definition comes to the same, or a sentence says what is in the way (openchoreo 13.3)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from reconciler.krm.yaml import emit
-from tests.unit.rules.composition.bake_world import World
+from reconciler.rules.composition.bake import bake
+from tests.unit.rules.composition.bake_world import BAKED, LIMITS, World
 
 POD = "/spec/template/spec"
 DEFINITION: dict[str, Any] = {
@@ -53,12 +54,12 @@ DEFINITION: dict[str, Any] = {
     ],
 }
 SPEC = {"doors": [{"name": "front"}, {"name": "back", "number": 81}]}
-MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "${metadata.name}-map"}}
+MAP: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "${metadata.name}-map"}}
 
 
 def patch(path: str, value: Any = None, *, op: str = "add", target: Any = None, **more: Any) -> dict[str, Any]:
     """Return a patch of one operation, of Deployments if nothing else is said."""
-    operation = {"op": op, "path": path} | ({} if op == "remove" else {"value": value})
+    operation: dict[str, Any] = {"op": op, "path": path} | ({} if op == "remove" else {"value": value})
     return {"target": target or {"resourceType": "Deployment"}, "patch": operation, **more}
 
 
@@ -71,7 +72,7 @@ def gauge(*patches: dict[str, Any], **more: Any) -> dict[str, Any]:
 def world(*addons: dict[str, Any], config: Mapping[str, Any] | None = None, **more: Any) -> World:
     """Return a world with addons a, b and so on, of which the first has a config."""
     named = dict(zip("abc", addons, strict=False))
-    uses = [{"name": name} for name in named]
+    uses: list[dict[str, Any]] = [{"name": name} for name in named]
     uses[0] |= {"config": dict(config or {}), **more}
     return World(DEFINITION, named, uses)
 
@@ -80,7 +81,9 @@ SAME = [
     pytest.param(world(gauge(patch("/spec/paused", True))), {}, id="plain-value"),
     pytest.param(world(gauge(patch("/spec/x", "${metadata.name}-${env.name}"))), {}, id="what-components-have"),
     pytest.param(
-        world(gauge(patch("/spec/x", "${spec.size}"), env={"size": "integer | default=3"})), {"size": 5}, id="open-field"
+        world(gauge(patch("/spec/x", "${spec.size}"), env={"size": "integer | default=3"})),
+        {"size": 5},
+        id="open-field",
     ),
     pytest.param(
         world(gauge(patch("/spec/x", "${spec.size + 1}"), env={"size": "integer"}), config={"size": 5}), {}, id="given"
@@ -92,8 +95,10 @@ SAME = [
     ),
     pytest.param(
         world(
-            gauge(patch("/spec/x", "${[has(spec.a), has(spec.b), spec.?a.orValue('x'), spec.?b.orValue('x')]}"),
-                  fields={"a": "string", "b": "string", "c": "string | default=c"}),
+            gauge(
+                patch("/spec/x", "${[has(spec.a), has(spec.b), spec.?a.orValue('x'), spec.?b.orValue('x')]}"),
+                fields={"a": "string", "b": "string", "c": "string | default=c"},
+            ),
             config={"a": "a"},
         ),
         {},
@@ -101,8 +106,10 @@ SAME = [
     ),
     pytest.param(
         world(
-            gauge(patch("/spec/x", "${[has(spec.o), has(spec.o.b), spec.?o.?a.orValue('x'), spec.?o.?b.orValue('x')]}"),
-                  env={"o": {"a": "string", "b": "string"}}),
+            gauge(
+                patch("/spec/x", "${[has(spec.o), has(spec.o.b), spec.?o.?a.orValue('x'), spec.?o.?b.orValue('x')]}"),
+                env={"o": {"a": "string", "b": "string"}},
+            ),
             config={"o": {"a": "a"}},
         ),
         {"o": {"b": "2"}},
@@ -110,9 +117,13 @@ SAME = [
     ),
     pytest.param(
         world(
-            gauge(patch("/spec/x", {"all": "${spec}", "some": "${spec.deep}"}),
-                  env={"deep": {"z": "string", "a": "string | default=1", "o": {"p": "string", "q": "string | default=2"}},
-                       "b": "integer | default=1"}),
+            gauge(
+                patch("/spec/x", {"all": "${spec}", "some": "${spec.deep}"}),
+                env={
+                    "deep": {"z": "string", "a": "string | default=1", "o": {"p": "string", "q": "string | default=2"}},
+                    "b": "integer | default=1",
+                },
+            ),
             config={"deep": {"z": "z", "o": {"p": "p"}}},
         ),
         {"b": 2, "deep": {"o": {"q": "3"}}},
@@ -120,8 +131,11 @@ SAME = [
     ),
     pytest.param(
         world(
-            gauge(patch("/spec/x", {"p": "${parameters.a}", "e": "${envOverrides.b}", "w": "${envOverrides}"}),
-                  fields={"a": "string | default=a"}, env={"b": "string | default=b"}),
+            gauge(
+                patch("/spec/x", {"p": "${parameters.a}", "e": "${envOverrides.b}", "w": "${envOverrides}"}),
+                fields={"a": "string | default=a"},
+                env={"b": "string | default=b"},
+            ),
             config={"a": "x"},
         ),
         {"b": "y"},
@@ -133,20 +147,32 @@ SAME = [
         id="dashed-names",
     ),
     pytest.param(
-        world(gauge(patch("/spec/x", "${[1, 2].map(spec, spec + 1)} ${[spec.n].map(i, i)}"), env={"n": "integer | default=1"})),
+        world(
+            gauge(
+                patch("/spec/x", "${[1, 2].map(spec, spec + 1)} ${[spec.n].map(i, i)}"),
+                env={"n": "integer | default=1"},
+            )
+        ),
         {"n": 2},
         id="names-that-macros-bind",
     ),
     pytest.param(
-        world(gauge(patch("/spec/x", "${.spec.n + .spec.m}"), env={"n": "integer | default=1", "m": "integer"}),
-              config={"m": 7}),
+        world(
+            gauge(patch("/spec/x", "${.spec.n + .spec.m}"), env={"n": "integer | default=1", "m": "integer"}),
+            config={"m": 7},
+        ),
         {"n": 2},
         id="absolute-names",
     ),
     pytest.param(
-        world(gauge(patch("/spec/x", "${spec.free.a.b + spec.list[0].c}"),
-                    fields={"free": "object", "list": "[]Item"}, types={"Item": {"c": "string | default=c"}}),
-              config={"free": {"a": {"b": "$"}}, "list": [{}]}),
+        world(
+            gauge(
+                patch("/spec/x", "${spec.free.a.b + spec.list[0].c}"),
+                fields={"free": "object", "list": "[]Item"},
+                types={"Item": {"c": "string | default=c"}},
+            ),
+            config={"free": {"a": {"b": "$"}}, "list": [{}]},
+        ),
         {},
         id="below-what-is-given",
     ),
@@ -156,15 +182,25 @@ SAME = [
         id="text-that-would-open-an-expression",
     ),
     pytest.param(
-        world(gauge(patch("/spec/x", "${spec.empty} ${spec.n}"), fields={"empty": 'string | default=""'},
-                    env={"n": "integer | default=4"}), config={"empty": ""}),
+        world(
+            gauge(
+                patch("/spec/x", "${spec.empty} ${spec.n}"),
+                fields={"empty": 'string | default=""'},
+                env={"n": "integer | default=4"},
+            ),
+            config={"empty": ""},
+        ),
         {},
         id="text-that-would-become-a-number",
     ),
     pytest.param(world(gauge(patch("/spec/x", '${"${HOME}"} and ${"${HOME}"}'))), {}, id="literal-dollars"),
     pytest.param(
-        world(gauge(patch("/spec/x", {"${spec.key}": 1, "b": "${omit()}", "l": ["${omit()}", 1]}),
-                    fields={"key": "string"}), config={"key": "k"}),
+        world(
+            gauge(
+                patch("/spec/x", {"${spec.key}": 1, "b": "${omit()}", "l": ["${omit()}", 1]}), fields={"key": "string"}
+            ),
+            config={"key": "k"},
+        ),
         {},
         id="keys-and-omissions",
     ),
@@ -174,13 +210,23 @@ SAME = [
         id="omissions-of-a-render",
     ),
     pytest.param(
-        world(gauge(patch(f"{POD}/containers/[?(@.name=='${{spec.name}}')]/env/-", {"name": "${instanceId}"}),
-                    fields={"name": "string | default=side"}), instanceId="one"),
+        world(
+            gauge(
+                patch(f"{POD}/containers/[?(@.name=='${{spec.name}}')]/env/-", {"name": "${instanceId}"}),
+                fields={"name": "string | default=side"},
+            ),
+            instanceId="one",
+        ),
         {},
         id="filter-by-a-field-that-is-fixed",
     ),
     pytest.param(
-        world(gauge(patch(f"{POD}/containers/[*]/env", [{"name": "A", "value": "${spec.a}"}]), env={"a": "string | default=a"})),
+        world(
+            gauge(
+                patch(f"{POD}/containers/[*]/env", [{"name": "A", "value": "${spec.a}"}]),
+                env={"a": "string | default=a"},
+            )
+        ),
         {"a": "b"},
         id="every-item",
     ),
@@ -197,32 +243,51 @@ SAME = [
         world(gauge(patch(f"{POD}/containers/[?(@.name=='none')]/env/-", 1, onMissing="skip"))), {}, id="skipped"
     ),
     pytest.param(
-        world(gauge(patch(f"{POD}/volumes/-", {"name": "${item.key}", "size": "${item.value}", "all": "${item}"},
-                          forEach="${spec.volumes}"), fields={"volumes": "map<integer>"}),
-              config={"volumes": {"b": 2, "a": -1}}),
+        world(
+            gauge(
+                patch(
+                    f"{POD}/volumes/-",
+                    {"name": "${item.key}", "size": "${item.value}", "all": "${item}"},
+                    forEach="${spec.volumes}",
+                ),
+                fields={"volumes": "map<integer>"},
+            ),
+            config={"volumes": {"b": 2, "a": -1}},
+        ),
         {},
         id="loop-of-a-patch",
     ),
     pytest.param(
-        world(gauge(patch("/spec/x", "yes", condition="${spec.on}"), patch("/spec/y", "no", condition="${!spec.on}"),
-                    fields={"on": "boolean | default=true"})),
+        world(
+            gauge(
+                patch("/spec/x", "yes", condition="${spec.on}"),
+                patch("/spec/y", "no", condition="${!spec.on}"),
+                fields={"on": "boolean | default=true"},
+            )
+        ),
         {},
         id="condition-of-a-patch",
     ),
     pytest.param(
         world(gauge(patch("/spec/x", "${spec.enabled}"), env={"enabled": "boolean | default=true"})), {}, id="enabled"
     ),
-    pytest.param(
-        world(gauge(patch("/spec/x", 1), env={"enabled": "boolean | default=false"})), {}, id="not-enabled"
-    ),
+    pytest.param(world(gauge(patch("/spec/x", 1), env={"enabled": "boolean | default=false"})), {}, id="not-enabled"),
     pytest.param(world(gauge(patch("/spec/x", 1)), condition="${1 > 2}"), {}, id="not-wanted-by-the-type"),
     pytest.param(
-        world(gauge(patch("/spec/x", "${spec.grain}", target={"resourceId": "door"}), env={"grain": "string | default=g"})),
+        world(
+            gauge(patch("/spec/x", "${spec.grain}", target={"resourceId": "door"}), env={"grain": "string | default=g"})
+        ),
         {"grain": "h"},
         id="copies-of-a-loop",
     ),
     pytest.param(
-        world(gauge(patch("/spec/x", 1, target={"selector": {"matchLabels": {"tier": "water"}}, "resourceType": "Deployment"}))),
+        world(
+            gauge(
+                patch(
+                    "/spec/x", 1, target={"selector": {"matchLabels": {"tier": "water"}}, "resourceType": "Deployment"}
+                )
+            )
+        ),
         {},
         id="label",
     ),
@@ -232,12 +297,17 @@ SAME = [
                 patch("/data/k", "${metadata.name}", target={"resourceId": "map"}),
                 creates=[
                     {"id": "map", "resource": {**MAP, "data": {"size": "${string(spec.size)}"}}},
-                    {"includeWhen": "${spec.size > 4}", "forEach": "${['a', spec.last]}", "var": "one",
-                     "template": {**MAP, "metadata": {"name": "${metadata.name}-${one}-${instanceId}"}}},
+                    {
+                        "includeWhen": "${spec.size > 4}",
+                        "forEach": "${['a', spec.last]}",
+                        "var": "one",
+                        "template": {**MAP, "metadata": {"name": "${metadata.name}-${one}-${instanceId}"}},
+                    },
                     {**MAP, "metadata": {"name": "bare"}},
                     {"includeWhen": "${false}", "template": MAP},
                 ],
-                fields={"last": "string"}, env={"size": "integer | default=3"},
+                fields={"last": "string"},
+                env={"size": "integer | default=3"},
             ),
             config={"last": "z"},
         ),
@@ -245,8 +315,10 @@ SAME = [
         id="creates",
     ),
     pytest.param(
-        world(gauge(patch("/metadata/annotations", {"x": ["${metadata.name}"]})),
-              gauge(patch("/metadata/annotations", {"y": "2", "x": [2]}))),
+        world(
+            gauge(patch("/metadata/annotations", {"x": ["${metadata.name}"]})),
+            gauge(patch("/metadata/annotations", {"y": "2", "x": [2]})),
+        ),
         {},
         id="what-another-addon-set-is-merged-with",
     ),
@@ -254,18 +326,29 @@ SAME = [
         world(gauge(patch("/metadata/labels", {"y": "${metadata.name}"}))), {}, id="what-the-definition-set-is-replaced"
     ),
     pytest.param(
-        world(gauge(creates=[{"id": "b", "resource": MAP}]),
-              gauge(patch("/data", {"k": 1}, target={"resourceType": "ConfigMap"}), dependencies={"requires": [{"addon": "a"}]})),
+        world(
+            gauge(creates=[{"id": "b", "resource": MAP}]),
+            gauge(
+                patch("/data", {"k": 1}, target={"resourceType": "ConfigMap"}),
+                dependencies={"requires": [{"addon": "a"}]},
+            ),
+        ),
         {},
         id="what-another-addon-created",
     ),
     pytest.param(
-        world(gauge(patch("/spec/x", 1), fields={"a": "string | default=a"},
-                    validation={"rules": [{"expression": "spec.a == 'b'", "message": "no"}]}), config={"a": "b"}),
+        world(
+            gauge(
+                patch("/spec/x", 1),
+                fields={"a": "string | default=a"},
+                validation={"rules": [{"expression": "spec.a == 'b'", "message": "no"}]},
+            ),
+            config={"a": "b"},
+        ),
         {},
         id="rule-that-holds",
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("one", "said"), SAME)
@@ -280,13 +363,21 @@ def test_it_comes_to_the_same(one: World, said: dict[str, Any]) -> None:
 
 
 def test_what_is_written() -> None:
-    mount = patch(f"{POD}/containers/[?(@.name=='${{spec.container}}')]/volumeMounts/-", {"name": "${instanceId}", "at": "${spec.at}"})
+    mount = patch(
+        f"{POD}/containers/[?(@.name=='${{spec.container}}')]/volumeMounts/-",
+        {"name": "${instanceId}", "at": "${spec.at}"},
+    )
     claim = {"id": "claim", "resource": {**MAP, "data": {"size": "${spec.size}", "for": "${metadata.name}-${spec.at}"}}}
     addon = gauge(
-        mount, creates=[claim], env={"size": "string | default=1Gi"}, types={"Unit": "string | minLength=1"},
+        mount,
+        creates=[claim],
+        env={"size": "string | default=1Gi"},
+        types={"Unit": "string | minLength=1"},
         fields={"at": "string | required=true", "container": "string | default=main", "units": "[]Unit | default=[]"},
-    )  # fmt: skip
-    one = World(DEFINITION, {"spare-room": addon}, [{"name": "spare-room", "instanceId": "oats", "config": {"at": "/x"}}])
+    )
+    one = World(
+        DEFINITION, {"spare-room": addon}, [{"name": "spare-room", "instanceId": "oats", "config": {"at": "/x"}}]
+    )
 
     baked = one.baked()
 
@@ -327,7 +418,10 @@ def test_what_is_known_only_in_a_render(name: str) -> None:
     ((code, message),) = world(gauge(patch("/spec/x", f"${{size({name}) > 0}}"))).refusals()
 
     assert code == "NotBakeable"
-    assert f'spec.patches[0].patch.value must not use {name}, which is known only in a render: "size({name}) > 0"' in message
+    assert (
+        f'spec.patches[0].patch.value must not use {name}, which is known only in a render: "size({name}) > 0"'
+        in message
+    )
 
 
 REFUSED = [
@@ -338,12 +432,12 @@ REFUSED = [
     ),
     pytest.param(
         gauge(patch("/spec/x", 1), condition="${metadata.name == 'x'}"),
-        'must be known before anything is rendered, and metadata is not: "metadata.name == \'x\'"',
+        "must be known before anything is rendered, and metadata is not: \"metadata.name == 'x'\"",
         id="condition",
     ),
     pytest.param(
         gauge(patch("/spec/x", 1, target={"resourceId": "${metadata.name}"})),
-        'spec.patches[0].target.resourceId must be known before anything is rendered, and metadata is not: "metadata.name"',
+        "spec.patches[0].target.resourceId must be known before anything is rendered, and metadata is not",
         id="target",
     ),
     pytest.param(
@@ -369,24 +463,26 @@ REFUSED = [
         'spec.patches[0].patch.path must be known before anything is rendered, and "${build.image}" decides on it',
         id="filter-that-meets-an-expression",
     ),
-    pytest.param(
-        gauge(patch("/spec/replicas/x", 1)), '"${spec.count}" decides on it', id="path-through-an-expression"
-    ),
+    pytest.param(gauge(patch("/spec/replicas/x", 1)), '"${spec.count}" decides on it', id="path-through-an-expression"),
     pytest.param(
         gauge(patch("/metadata/labels/open", 1, target={"resourceId": "door"})),
         '"${door.name}" decides on it',
         id="key-that-may-be-another",
     ),
-    pytest.param(
-        gauge(patch(f"{POD}/tolerations/-", 1)), "omit()", id="list-that-may-not-be-there"
-    ),
+    pytest.param(gauge(patch(f"{POD}/tolerations/-", 1)), "omit()", id="list-that-may-not-be-there"),
     pytest.param(gauge(patch(f"{POD}/tolerations", [])), "omit()", id="value-that-may-not-be-there"),
-    pytest.param(gauge(patch("/spec/replicas", 1, op="merge")), '"${spec.count}" decides', id="merge-into-an-expression"),
     pytest.param(
-        gauge(patch("/metadata/labels/tier", "${metadata.labels}", op="merge")), '"${metadata.labels}" decides', id="merge-of-one"
+        gauge(patch("/spec/replicas", 1, op="merge")), '"${spec.count}" decides', id="merge-into-an-expression"
     ),
     pytest.param(
-        gauge(patch("/spec/x/y", "${size(metadata.labels) > 0 ? 1 : omit()}")), "omit()", id="parents-of-what-may-be-omitted"
+        gauge(patch("/metadata/labels/tier", "${metadata.labels}", op="merge")),
+        '"${metadata.labels}" decides',
+        id="merge-of-one",
+    ),
+    pytest.param(
+        gauge(patch("/spec/x/y", "${size(metadata.labels) > 0 ? 1 : omit()}")),
+        "omit()",
+        id="parents-of-what-may-be-omitted",
     ),
     pytest.param(
         gauge(patch("/spec/x", 1, target={"selector": {"matchLabels": {"grain": "rye"}}})),
@@ -410,10 +506,10 @@ REFUSED = [
     ),
     pytest.param(
         gauge(patch("/spec/x", "${parameters}"), fields={"a": "string | default=a", "b": "string | default=b"}),
-        "must name the fields that it uses, because some of them are fixed: \"parameters\"",
+        'must name the fields that it uses, because some of them are fixed: "parameters"',
         id="section-of-which-some-is-fixed",
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("addon", "expected"), REFUSED)
@@ -425,3 +521,124 @@ def test_what_is_in_the_way(addon: dict[str, Any], expected: str) -> None:
     assert [code for code, _ in told] == ["NotBakeable"]
     assert told[0][1].startswith("mill-with-everything cannot be baked: Addon")
     assert expected in told[0][1]
+
+
+OTHERS = [
+    pytest.param(
+        World(
+            DEFINITION,
+            {"grain": gauge(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"})},
+            [{"name": "grain"}],
+        ),
+        [
+            (
+                "AddonKeyCollision",
+                "grain/default makes the key grain, which is a field of the definition",
+            )
+        ],
+        id="key-of-a-field",
+    ),
+    pytest.param(
+        World(
+            DEFINITION,
+            dict.fromkeys(("a-b", "a"), gauge(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"})),
+            [{"name": "a-b"}, {"name": "a", "instanceId": "b"}],
+        ),
+        [
+            ("AddonKeyCollision", "a/b makes the key aB, which is that of a-b/default; keys must be unique"),
+            ("AddonKeyCollision", "a-b/default makes the key aB, which is that of a/b; keys must be unique"),
+        ],
+        id="key-of-another-addon",
+    ),
+    pytest.param(
+        World(
+            DEFINITION, {"3d": gauge(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"})}, [{"name": "3d"}]
+        ),
+        [("AddonKeyInvalid", "3d makes no key that a field can have: 3d")],
+        id="no-key",
+    ),
+    pytest.param(
+        World(DEFINITION, {"a.b": gauge(creates=[MAP])}, [{"name": "a.b"}]),
+        [("NotBakeable", "spec.creates[0].id must be lower-case letters, digits")],
+        id="no-id",
+    ),
+    pytest.param(
+        world(gauge(patch("/spec/x", 1)), condition="${metadata.name != ''}"),
+        [("NotBakeable", "spec.platformAddons[0].condition must be the same for all components to be baked in")],
+        id="condition-of-the-type",
+    ),
+    pytest.param(
+        world(
+            gauge(patch("/spec/x", 1), condition="${false}"),
+            gauge(patch("/spec/x", 1), dependencies={"requires": [{"addon": "a"}]}),
+        ),
+        [("AddonRequirementMissing", "b requires a, which is not there")],
+        id="what-is-required-does-not-work",
+    ),
+    pytest.param(
+        world(gauge(patch("/spec/x", "${target} ${addon.name}")), gauge(creates=[{**MAP, "x": "${resources}"}])),
+        [
+            ("NotBakeable", "Addon/_cluster/a: spec.patches[0].patch.value must not use target"),
+            ("NotBakeable", "Addon/_cluster/a: spec.patches[0].patch.value must not use addon"),
+            ("NotBakeable", "Addon/_cluster/b: spec.creates[0].x must not use resources"),
+        ],
+        id="every-addon-is-told",
+    ),
+    pytest.param(
+        world(
+            gauge(patch("/metadata/annotations", {"x": 1})), gauge(patch("/metadata/annotations", "${metadata.labels}"))
+        ),
+        [("NotBakeable", '"${metadata.labels}" decides on it')],
+        id="what-another-addon-set-may-be-merged-with",
+    ),
+    pytest.param(
+        world(
+            gauge(
+                patch("/spec/x", 1),
+                fields={"a": "string | default=a"},
+                validation={"rules": [{"expression": "spec.a == 'b'", "message": "must be b"}]},
+            ),
+            config={"a": "c"},
+        ),
+        [("NotBakeable", "the rule does not hold: must be b")],
+        id="rule-that-does-not-hold",
+    ),
+    pytest.param(
+        world(
+            gauge(patch("/spec/x", "${[spec.long, metadata.name]}"), fields={"long": "string"}),
+            config={"long": "x" * 5000},
+        ),
+        [("NotBakeable", "the definition mill-with-everything could not be used: ")],
+        id="expression-that-becomes-too-long",
+    ),
+    pytest.param(
+        World(
+            {
+                **DEFINITION,
+                "resources": [{"id": "all", "template": {**MAP, "data": "${spec.transformMap(k, v, string(k))}"}}],
+            },
+            {"a": gauge(patch("/x", "${spec.n}", target={"resourceId": "all"}), env={"n": "integer | default=1"})},
+            [{"name": "a"}],
+        ),
+        [("NotBakeable", "must name the fields that it uses, now that there are more")],
+        id="definition-that-uses-all-fields",
+    ),
+]
+
+
+@pytest.mark.parametrize(("one", "expected"), OTHERS)
+def test_what_else_is_in_the_way(one: World, expected: list[tuple[str, str]]) -> None:
+    told = one.refusals()
+
+    assert [code for code, _ in told] == [code for code, _ in expected]
+    for (_, message), (_, part) in zip(told, expected, strict=True):
+        assert part in message
+
+
+def test_what_is_in_the_way_is_told_at_the_type() -> None:
+    plan = world(gauge(patch("/spec/x", 1)), gauge(patch("/spec/x", "${target}"))).plan()
+
+    found = bake(plan, BAKED, LIMITS)
+
+    assert isinstance(found, tuple)
+    assert (found[0].where.file, found[0].where.pointer) == ("river-mill.yaml", "/spec/platformAddons/1")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from hypothesis import assume, event, given
+from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
@@ -91,7 +90,10 @@ def texts(schema: ComponentSchema) -> st.SearchStrategy[str]:
     """Return strings of a template."""
     one = expressions(schema)
     return st.one_of(
-        one.map("${{{}}}".format), one.map("${{string({})}}-x".format), one.map(" ${{{}}}${{''}}".format), st.just("plain")
+        one.map("${{{}}}".format),
+        one.map("${{string({})}}-x".format),
+        one.map(" ${{{}}}${{''}}".format),
+        st.just("plain"),
     )
 
 
@@ -130,11 +132,8 @@ def given_values(draw: DrawFn, schema: Schema) -> dict[str, Any]:
     """Return some of the fields of a schema, with values that they can have."""
     drawn = draw(values(schema))
     given = drawn if isinstance(drawn, dict) else {}
-    return {
-        name: value
-        for name, value in given.items()
-        if name in schema["properties"] and not violations({name: value}, schema, (), required=False) and draw(st.booleans())
-    }  # fmt: skip
+    known = {name: value for name, value in given.items() if name in schema["properties"] and draw(st.booleans())}
+    return {name: value for name, value in known.items() if not violations({name: value}, schema, (), required=False)}
 
 
 @st.composite
@@ -162,6 +161,7 @@ def worlds(draw: DrawFn) -> tuple[World, dict[str, Any]]:
     return World(OWN, addons, uses), said
 
 
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(worlds(), st.integers(0, 2))
 def test_whatever_is_baked_in_comes_to_the_same(drawn: tuple[World, dict[str, Any]], count: int) -> None:
     one, said = drawn
