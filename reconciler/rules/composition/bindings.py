@@ -138,10 +138,11 @@ def _bound(
     if name in components.unusable:
         message = f"{binding.key} waits for its component: {components.unusable[name]}"
         return Unbound(binding.one, (ENV_BINDING_OWNER_UNRESOLVED.finding(message, binding.one.where_at(_OWNER)),))
-    environment, why = environments.find(binding.environment, binding.key.namespace)
+    environment = environments.found.get(binding.environment)
     clusters = clusters_of(environment, inventory) if environment else ()
     if environment is None or not clusters:
-        message = f"spec.environment must be one with clusters: {why or f'Environment {binding.environment} has none'}"
+        why = f"{environment.one.key} has none" if environment else environments.why_not(binding.environment)
+        message = f"spec.environment must be one with clusters: {why}"
         where = binding.one.where_at(("spec", "environment"))
         return Unbound(binding.one, (ENVIRONMENT_NOT_FOUND.finding(message, where),))
     return Bound(binding, components.found[name], environment, clusters)

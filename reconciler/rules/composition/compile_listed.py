@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from reconciler.krm.findings import Finding, errors
 from reconciler.krm.yaml import Path
 from reconciler.rules.composition.codes import ADDON_KEY_INVALID, ADDON_NOT_FOUND, DEFINITION_NOT_FOUND
-from reconciler.rules.composition.compile_type import Compiled, instance_findings, not_allowed, wishes_of
+from reconciler.rules.composition.compile_type import (
+    Compiled,
+    incompatible,
+    instance_findings,
+    missing,
+    not_allowed,
+    wishes_of,
+)
 from reconciler.rules.composition.faults import Fault
 from reconciler.rules.composition.library import Library
 from reconciler.rules.composition.model import Component, ListedAddon
@@ -27,10 +34,15 @@ def compile_listed(component: Component, library: Library) -> Compiled:
     if errors(findings):
         return Compiled(None, tuple(findings))
     uses = tuple(_use(one, component, library) for one in listed)
+    definition = library.definitions.found[component.definition]
+    findings += incompatible(uses, definition, (), component.one)
+    findings += missing(uses, {use.instance.addon for use in uses})
+    if errors(findings):
+        return Compiled(None, tuple(findings))
     order = ordered([use.instance for use in uses], wishes_of([use.addon for use in uses]), _ADDONS)
     if isinstance(order, Fault):
         return Compiled(None, (*findings, order.finding(component.one)))
-    return Compiled(Plan(component.one, library.definitions.found[component.definition], listed=uses), tuple(findings))
+    return Compiled(Plan(component.one, definition, listed=uses), tuple(findings))
 
 
 def _reference_findings(component: Component, library: Library) -> Iterator[Finding]:

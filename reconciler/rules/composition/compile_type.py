@@ -196,16 +196,7 @@ class _Compile:
 
     def _compatibility(self, plan: Plan) -> Iterator[Finding]:
         """Yield the addons that fit nothing that there is to be changed (openchoreo 11.5)."""
-        made = [(one.data, one.id) for one in plan.definition.resources]
-        made += ((one.data, one.id) for use in plan.platform for one in use.addon.creates)
-        for use in (*plan.platform, *plan.allowed.values()):
-            targets = use.addon.targets
-            if targets and not any(may_match(target, data, id_) for target in targets for data, id_ in made):
-                message = (
-                    f"{use.addon.one.key} must fit something of {plan.definition.one.key}, or of what platform addons"
-                    " create: none of its spec.targets does"
-                )
-                yield ADDON_INCOMPATIBLE.finding(message, self.one.where_at(use.path))
+        yield from incompatible((*plan.platform, *plan.allowed.values()), plan.definition, plan.platform, self.one)
 
     def _presence(self, plan: Plan) -> Iterator[Finding]:
         """Yield what addons need of one another, and do not stand (openchoreo 11.6)."""
@@ -286,6 +277,22 @@ def instance_findings(one: ConfigObject, listed: Sequence[tuple[Instance, bool, 
             )
             yield INSTANCE_ID_IMPLICIT.finding(message, one.where_at(path))
         seen.add(instance)
+
+
+def incompatible(
+    uses: Sequence[Use], definition: Definition, creators: Sequence[Use], one: ConfigObject
+) -> Iterator[Finding]:
+    """Yield addons that have targets, of which none fits the definition, or what creators create (openchoreo 11.5)."""
+    made = [(each.data, each.id) for each in definition.resources]
+    made += ((each.data, each.id) for use in creators for each in use.addon.creates)
+    for use in uses:
+        targets = use.addon.targets
+        if targets and not any(may_match(target, data, name) for target in targets for data, name in made):
+            others = ", or of what platform addons create" if creators else ""
+            message = (
+                f"{use.addon.one.key} must fit something of {definition.one.key}{others}: none of its spec.targets does"
+            )
+            yield ADDON_INCOMPATIBLE.finding(message, one.where_at(use.path))
 
 
 def missing(uses: Sequence[Use], present: set[str]) -> Iterator[Finding]:

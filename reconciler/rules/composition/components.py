@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from reconciler.krm.findings import Finding
-from reconciler.rules.composition.codes import COMPONENT_NAME_CONFLICT
+from reconciler.krm.findings import Finding, errors
+from reconciler.rules.composition.codes import COMPONENT_NAME_CONFLICT, COMPONENT_TYPE_NOT_FOUND
 from reconciler.rules.composition.memory import Memory
 from reconciler.rules.composition.model import COMPONENT, GROUP, KINDS, Component
 from reconciler.rules.composition.read_component import read_component
+from reconciler.rules.fields import meant
 from reconciler.snapshot.catalog import Catalog, ConfigObject
 
 Name = tuple[str, str]
@@ -21,13 +22,14 @@ class Components:
     """The components of a config by name.
 
     `unusable` are the names of which something is there that cannot be read, or more than one thing; `typeless` the
-    objects of this group of kinds that nothing makes.
+    objects of this group of kinds that nothing makes. `refused` are all of these, each with what is wrong.
     """
 
     found: Mapping[Name, Component] = field(default_factory=dict)
     unusable: Mapping[Name, str] = field(default_factory=dict)
     typeless: Mapping[Name, ConfigObject] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
+    refused: Sequence[tuple[ConfigObject, Finding]] = ()
 
     def names_in(self, namespace: str) -> Iterator[str]:
         """Yield the names of all components of a namespace, readable or not."""
@@ -44,21 +46,36 @@ def read_components(catalog: Catalog, kinds: Collection[str], memory: Memory) ->
     unusable = {(key.namespace, key.name): f"{key} is there more than once" for key in sorted(twice)}
     found: dict[Name, Component] = {}
     findings: list[Finding] = []
+    refused: list[tuple[ConfigObject, Finding]] = []
     for name, objects in sorted(named.items()):
         if len(objects) > 1:
             unusable[name] = f"the name is that of {' and of '.join(str(one.key) for one in objects)}"
-            findings += (COMPONENT_NAME_CONFLICT.finding(f"{one.key}: {unusable[name]}", one.where) for one in objects)
+            refused += (
+                (one, COMPONENT_NAME_CONFLICT.finding(f"{one.key}: {unusable[name]}", one.where)) for one in objects
+            )
             continue
         component, told = memory.read(read_component, objects[0])
-        findings += told
         if component is None:
             unusable[name] = f"{objects[0].key} cannot be read"
+            refused.append((objects[0], errors(told)[0]))
+            findings += (one for one in told if one is not refused[-1][1])
         elif name not in unusable:
             found[name] = component
-    return Components(found, unusable, _typeless(catalog, kinds), tuple(findings))
+    typeless = _typeless(catalog, kinds)
+    refused += ((one, _unknown_kind(one, kinds)) for one in typeless.values())
+    return Components(found, unusable, typeless, (*findings, *(why for _, why in refused)), refused)
 
 
 def _typeless(catalog: Catalog, kinds: Collection[str]) -> Mapping[Name, ConfigObject]:
     others = (one for one in catalog.objects.values() if one.key.group == GROUP)
     unknown = (one for one in others if one.key.kind not in KINDS and one.key.kind not in kinds)
     return {(one.key.namespace, one.key.name): one for one in unknown}
+
+
+def _unknown_kind(one: ConfigObject, kinds: Collection[str]) -> Finding:
+    known = sorted(kinds)
+    message = (
+        f"{one.key} is of a kind that no component type makes; there are"
+        f" {', '.join(known) or 'none'}{meant(one.key.kind, known)}"
+    )
+    return COMPONENT_TYPE_NOT_FOUND.finding(message, one.where_at(("kind",)))

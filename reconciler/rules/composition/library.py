@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from reconciler.krm.findings import Finding
 from reconciler.rules.composition.catalogue import Addon, Definition
-from reconciler.rules.composition.codes import OBJECT_DUPLICATE
 from reconciler.rules.composition.model import ADDON, DEFINITION, GROUP
 from reconciler.snapshot.catalog import Catalog, ConfigObject
+from reconciler.snapshot.codes import DUPLICATE_OBJECT
 
 Read = TypeVar("Read")
 
@@ -57,34 +57,40 @@ def _shelf(
     read: Callable[[ConfigObject], tuple[Read | None, tuple[Finding, ...]]],
     findings: list[Finding],
 ) -> Shelf[Read]:
-    unusable = {
-        key.name: "is there more than once" for key in catalog.duplicates if (key.group, key.kind) == (GROUP, kind)
-    }
+    unusable: dict[str, str] = {}
     found: dict[str, Read] = {}
-    for name, objects in named(catalog, kind).items():
+    for name, objects in named(catalog, GROUP, kind).items():
         if len(objects) > 1:
             unusable[name] = "is there more than once"
-            findings += twice(objects)
+            findings += untold(objects)
             continue
         one, told = read(objects[0])
         findings += told
         if one is None:
             unusable[name] = "cannot be used"
-        elif name not in unusable:
+        else:
             found[name] = one
     return Shelf(kind, found, unusable)
 
 
-def named(catalog: Catalog, kind: str) -> Mapping[str, list[ConfigObject]]:
-    """Return the objects of a kind of the catalogue by name, in which namespace they may be written."""
+def named(catalog: Catalog, group: str, kind: str) -> Mapping[str, list[ConfigObject]]:
+    """Return the objects of a kind that is found by name alone, in whichever namespaces they are written."""
     found: dict[str, list[ConfigObject]] = {}
-    for one in catalog.of_kind(GROUP, kind):
+    for one in catalog.of_kind(group, kind):
         found.setdefault(one.key.name, []).append(one)
-    return found
+    for key, copies in catalog.copies.items():
+        if (key.group, key.kind) == (group, kind):
+            found.setdefault(key.name, []).extend(copies)
+    return {name: found[name] for name in sorted(found)}
 
 
-def twice(objects: list[ConfigObject]) -> list[Finding]:
-    """Return what is said of objects that have one name, and may not."""
+def twice(objects: Sequence[ConfigObject]) -> list[Finding]:
+    """Return what is said of objects that have one name, and may not (design 10.2)."""
     places = " and ".join(f"{one.key} at {one.file}:{one.document.line}" for one in objects)
     message = f"{objects[0].key.kind} {objects[0].key.name} must be there once, in whatever namespace, and is {places}"
-    return [OBJECT_DUPLICATE.finding(message, one.where) for one in objects]
+    return [DUPLICATE_OBJECT.finding(message, one.where) for one in objects]
+
+
+def untold(objects: Sequence[ConfigObject]) -> list[Finding]:
+    """Return what is still to be said of them: where even the namespace is one, the catalog has told already."""
+    return twice(objects) if len({one.key for one in objects}) > 1 else []

@@ -47,7 +47,8 @@ def _by_key(key: str, plan: Plan) -> list[Use]:
     """Return the uses of developers' addons that a key may mean: its own, or that of an instance (openchoreo 13.2)."""
     if key in plan.allowed:
         return [plan.allowed[key]]
-    return [use for use in plan.listed if key == use.override_key]
+    named = [use for use in plan.listed if key == use.override_key]
+    return named or [use for use in plan.listed if key == use.instance.id]
 
 
 def _unknown(binding: EnvBinding, key: str, uses: Sequence[Use], plan: Plan) -> Finding:

@@ -8,13 +8,13 @@ from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding, errors
 from reconciler.rules.composition.compile_type import Compiled
 from reconciler.rules.composition.generated_files import FOLDER, type_fields
-from reconciler.rules.composition.library import Library
+from reconciler.rules.composition.library import Library, named
 from reconciler.rules.composition.make import Made
 from reconciler.rules.composition.model import ADDON, DEFINITION, GROUP, Component
 from reconciler.rules.composition.render import Composed
 from reconciler.rules.composition.types import Type
 from reconciler.rules.variant import ConfigStatus
-from reconciler.snapshot.catalog import Catalog
+from reconciler.snapshot.catalog import Catalog, ConfigObject
 
 _LISTED = 20
 
@@ -51,9 +51,13 @@ def _instances(components: Sequence[tuple[Component, Composed | None]]) -> Condi
     wrong = [(component, composed.errors[0]) for component, composed in components if composed and composed.errors]
     if not wrong:
         return Condition("InstancesValid", "True", "Valid", f"all of {len(components)} components are valid")
-    listed = "; ".join(f"{component.key}: {finding.message}" for component, finding in wrong[:_LISTED])
+    listed = "; ".join(_of_component(component, finding) for component, finding in wrong[:_LISTED])
     message = f"{len(wrong)} of {len(components)} components are not valid: {listed}"
     return Condition("InstancesValid", "False", wrong[0][1].code, message)
+
+
+def _of_component(component: Component, finding: Finding) -> str:
+    return f"{component.key}: {finding.message.removeprefix(f'{component.key}: ')}"
 
 
 def component_status(component: Component, compiled: Compiled, composed: Composed | None) -> ConfigStatus:
@@ -66,6 +70,11 @@ def component_status(component: Component, compiled: Compiled, composed: Compose
     elif composed.errors:
         ready = _failed(composed.findings)
     return ConfigStatus(component.key, component.one.api_version, (ready,))
+
+
+def refused_status(one: ConfigObject, why: Finding) -> ConfigStatus:
+    """Return the status of a component that cannot even be looked at."""
+    return ConfigStatus(one.key, one.api_version, (Condition("Ready", "False", why.code, why.message),))
 
 
 def binding_status(made: Made) -> ConfigStatus:
@@ -83,8 +92,11 @@ def binding_status(made: Made) -> ConfigStatus:
 def catalogue_statuses(library: Library, catalog: Catalog) -> Iterator[ConfigStatus]:
     """Yield the status of every definition and addon: whether it can be used."""
     for kind, shelf in ((DEFINITION, library.definitions), (ADDON, library.addons)):
-        for one in catalog.of_kind(GROUP, kind):
+        objects = (one for found in named(catalog, GROUP, kind).values() for one in found)
+        for one in {each.key: each for each in objects}.values():
             ready = Condition("Ready", "True", "Valid", "")
             if one.key.name in shelf.unusable:
-                ready = Condition("Ready", "False", "Invalid", shelf.why_not(one.key.name))
+                told = [finding for finding in library.findings if finding.where.object == str(one.key)]
+                why = Condition("Ready", "False", "Invalid", shelf.why_not(one.key.name))
+                ready = _failed(told) if errors(told) else why
             yield ConfigStatus(one.key, one.api_version, (ready,))

@@ -17,7 +17,7 @@ from reconciler.rules.composition.compile_type import Compiled, compile_type
 from reconciler.rules.composition.generated_files import DEFINITION_FILE, type_files
 from reconciler.rules.composition.library import Library, named, twice
 from reconciler.rules.composition.memory import Memory
-from reconciler.rules.composition.model import KINDS, TYPE, ComponentType
+from reconciler.rules.composition.model import GROUP, KINDS, TYPE, ComponentType
 from reconciler.rules.composition.names import generated_kind
 from reconciler.rules.composition.read_type import read_type
 from reconciler.rules.composition.surroundings import Surroundings
@@ -46,16 +46,24 @@ class Type:
 
 def read_types(catalog: Catalog, library: Library, around: Surroundings, memory: Memory) -> tuple[Type, ...]:
     """Return the types of a config in the order of their names, each compiled as far as it goes."""
+    by_name = named(catalog, GROUP, TYPE)
     kinds: dict[str, list[ConfigObject]] = {}
-    for name, objects in named(catalog, TYPE).items():
+    for name, objects in by_name.items():
         kinds.setdefault(generated_kind(name) or "", []).extend(objects)
     found = []
-    for name, objects in named(catalog, TYPE).items():
+    for name, objects in by_name.items():
         kind = generated_kind(name) or ""
-        for one in objects:
-            wrong = _kind_finding(one, kind, kinds[kind], around) or (twice(objects)[0] if len(objects) > 1 else None)
+        # copies of one and the same object have one status
+        for one in {each.key: each for each in objects}.values():
+            wrong = _kind_finding(one, kind, kinds[kind], around) or (
+                _twice(one, objects) if len(objects) > 1 else None
+            )
             found.append(_type(one, kind, wrong, library, around, memory))
     return tuple(found)
+
+
+def _twice(one: ConfigObject, objects: list[ConfigObject]) -> Finding:
+    return next(finding for each, finding in zip(objects, twice(objects), strict=True) if each is one)
 
 
 def _type(
