@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, TypeVar, cast
 
 from reconciler.expressions import Limits
@@ -12,9 +12,11 @@ from reconciler.rules.composition.model import Component, ComponentType
 from reconciler.rules.composition.render import Composed
 from reconciler.rules.composition.surroundings import Surroundings
 from reconciler.rules.remembered import Remembered
+from reconciler.rules.variant import Place
 from reconciler.snapshot.catalog import ConfigObject
 
 _Read = TypeVar("_Read")
+_Made = TypeVar("_Made")
 
 
 class Memory:
@@ -26,17 +28,24 @@ class Memory:
 
     def __init__(self) -> None:
         self._rules: tuple[object, ...] = ()
+        self._forget()
+
+    def _forget(self) -> None:
         self._read: Remembered[Any] = Remembered()
         self._compiled: Remembered[Compiled] = Remembered()
         self._composed: Remembered[Composed] = Remembered()
+        self._made: Remembered[Any] = Remembered()
 
     def begin(self, around: Surroundings) -> None:
         """Begin a pass; one by other settings takes over nothing."""
-        rules = (around.limits, around.runtime, around.crd_group, around.reserved)
+        rules = (around.limits, around.runtime, around.crd_group, around.reserved, around.engine)
         if rules != self._rules:
             self._rules = rules
-            self._read, self._compiled, self._composed = Remembered(), Remembered(), Remembered()
-        for one in (self._read, self._compiled, self._composed):
+            self._forget()
+
+    def end(self) -> None:
+        """End a pass: what it has not asked for is forgotten."""
+        for one in (self._read, self._compiled, self._composed, self._made):
             one.turn()
 
     def read(self, reader: Callable[..., _Read], one: ConfigObject, **limits: Limits) -> _Read:
@@ -56,6 +65,10 @@ class Memory:
     def composed(self, key: Hashable, make: Callable[[], Composed]) -> Composed:
         """Return a component in an environment, by all that it is rendered of."""
         return self._composed.of(key, make)
+
+    def made(self, composed: Composed, places: Sequence[Place], make: Callable[[], _Made]) -> _Made:
+        """Return the packages of a component in an environment; what was rendered stands for all that it is made of."""
+        return cast("_Made", self._made.of((composed, *places), make))
 
 
 def _named(definition: str, addons: list[str], library: Library) -> Iterator[object]:

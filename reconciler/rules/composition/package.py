@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from reconciler.krm.digest import digest
@@ -52,12 +52,13 @@ def sources(bound: Bound, plan: Plan, build: Build | None, composed: Composed) -
     yield from dict.fromkeys(asked.values())
 
 
-def facts_of(made_of: Sequence[ConfigObject], engine: str) -> dict[str, str]:
+def facts_of(made_of: Sequence[ConfigObject], said: Callable[[ConfigObject], str], engine: str) -> dict[str, str]:
     """Return what the package depends on, by the object that says it: what it says, and not where it stands."""
-    return {**{str(one.key): _said(one) for one in made_of}, "engine": engine}
+    return {**{str(one.key): said(one) for one in made_of}, "engine": engine}
 
 
-def _said(one: ConfigObject) -> str:
+def what_is_said(one: ConfigObject) -> str:
+    """Return the digest of what an object says to components."""
     metadata = one.data["metadata"]
     said = {name: metadata.get(name) for name in ("labels", "annotations")}
     return digest({"spec": one.data.get("spec"), "metadata": said})

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.krm.yaml import Path
 from reconciler.rules.composition.catalogue import Addon, Definition
-from reconciler.rules.composition.model import Instance, Side, Values
+from reconciler.rules.composition.model import Component, Instance, Side, Values
 from reconciler.rules.composition.schema import Schema
 from reconciler.rules.composition.text import CompiledRule, Condition
 from reconciler.snapshot.catalog import ConfigObject
@@ -64,3 +64,12 @@ class Plan:
     def uses(self) -> Sequence[Use]:
         """All uses of addons, whether or not a component has them."""
         return (*self.platform, *self.allowed.values(), *self.listed)
+
+    def seen_by(self, component: Component) -> Iterator[Hashable]:
+        """Yield all of it that a component is rendered by: of addons that it may opt into, those that it does.
+
+        Of the others it sees their keys, by which fields and overrides are known, and nothing else.
+        """
+        yield from (self.one, self.definition, *(use.addon for use in (*self.platform, *self.listed)))
+        for key, use in self.allowed.items():
+            yield use.addon if component.values.get(key) is not None else key

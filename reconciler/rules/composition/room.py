@@ -20,9 +20,10 @@ from reconciler.rules.composition.context import Facts, facts_of, find_build
 from reconciler.rules.composition.environments import Environments, read_environments
 from reconciler.rules.composition.guard import guard_binding
 from reconciler.rules.composition.library import Library, read_library
-from reconciler.rules.composition.make import Made, make_package
+from reconciler.rules.composition.make import Made, Maker
 from reconciler.rules.composition.memory import Memory
 from reconciler.rules.composition.model import BUILD, GLUE_GROUP, Build, Component
+from reconciler.rules.composition.package import what_is_said
 from reconciler.rules.composition.read_catalogue import read_addon, read_definition
 from reconciler.rules.composition.read_glue import read_build
 from reconciler.rules.composition.render import Composed, render_component
@@ -50,7 +51,7 @@ def components_of(
     run.make()
     run.keep_what_is_in_doubt()
     guards = run.guards()
-    return RoomResult(
+    result = RoomResult(
         tuple(variant for one in run.made for variant in one.variants),
         tuple(run.stalled),
         tuple(run.statuses()),
@@ -64,6 +65,8 @@ def components_of(
 class World:
     """All that the room reads in one pass."""
 
+    memory.end()
+    return result
     catalog: Catalog
     library: Library
     types: tuple[Type, ...]
@@ -138,6 +141,7 @@ class _Run:
         for one in self.world.bindings.unbound:
             self._unbound(one)
         for component in self.world.components.found.values():
+        self._maker = Maker(self.inventory, partial(self.memory.read, what_is_said), self.around.engine)
             self._validate(component)
 
     def _make(self, bound: Bound) -> None:
@@ -149,7 +153,7 @@ class _Run:
         if doubt := self._doubt(bound, build):
             self._stall(bound.binding.one, (), doubt)
             return
-        key = (compiled.plan, bound.component, bound.binding, bound.environment, build)
+        key = (*compiled.plan.seen_by(bound.component), bound.component, bound.binding, bound.environment, build)
         plan, facts = compiled.plan, facts_of(bound.binding, bound.environment, build)
         composed = self.memory.composed(
             key, lambda: render_component(plan, bound.component, bound.binding, facts, self.around.limits)
@@ -158,7 +162,8 @@ class _Run:
         if composed.errors:
             self._stall(bound.binding.one, composed.findings)
             return
-        made = make_package(bound, plan, build, composed, self.inventory, self.around.engine)
+        places = self._maker.places(bound)
+        made = self.memory.made(composed, places, lambda: self._maker.make(bound, plan, build, composed))
         self.made.append(made)
         self._statuses.append(binding_status(made))
 
@@ -186,11 +191,10 @@ class _Run:
         for one in before_it:
             if one in self.world.doubtful_builds:
                 return f"it stays as it is: Build/{'/'.join(one)} cannot be used"
-        if self.world.catalog.is_whole:
+        if self._is_whole:
             return ""
-        present = {str(key) for key in self.world.catalog.objects}
         units = [(cluster, bound.package) for cluster in bound.clusters]
-        lost = sorted(name for unit in units for name in self._made_of(unit) if name not in present)
+        lost = sorted(name for unit in units for name in self._made_of(unit) if name not in self._present)
         return f"it stays as it is: {lost[0]} may be in a file that cannot be read" if lost else ""
 
     def _made_of(self, unit: Unit) -> Iterator[str]:
@@ -204,6 +208,14 @@ class _Run:
         if one.is_gone:
             self.findings += one.findings
             first = errors(one.findings)[0]
+    @cached_property
+    def _is_whole(self) -> bool:
+        return self.world.catalog.is_whole
+
+    @cached_property
+    def _present(self) -> Collection[str]:
+        return frozenset(str(key) for key in self.world.catalog.objects)
+
             ready = Condition("Ready", "False", first.code, first.message)
             self._statuses.append(ConfigStatus(one.one.key, one.one.api_version, (ready,)))
         else:
@@ -231,7 +243,8 @@ class _Run:
             return
         plan = compiled.plan
         composed = self.memory.composed(
-            (plan, component), lambda: render_component(plan, component, None, Facts(), self.around.limits)
+            (*plan.seen_by(component), component),
+            lambda: render_component(plan, component, None, Facts(), self.around.limits),
         )
         bound = self._composed.get(component.key, [])
         is_sound = bool(bound) and not any(one.errors for one in bound)
