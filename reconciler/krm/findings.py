@@ -94,6 +94,15 @@ def errors(findings: tuple[Finding, ...] | list[Finding]) -> tuple[Finding, ...]
     return tuple(finding for finding in findings if finding.severity is Severity.ERROR)
 
 
+def at_places(findings: Iterable[Finding], places: Mapping[str, Where]) -> tuple[Finding, ...]:
+    """Return findings with the places, by object, where people can mend what they are about."""
+    return tuple(_at_place(one, places.get(one.where.object)) for one in findings)
+
+
+def _at_place(finding: Finding, place: Where | None) -> Finding:
+    return replace(finding, where=replace(finding.where, file=place.file, line=place.line)) if place else finding
+
+
 def in_package(findings: Iterable[Finding], package: str, owner: str) -> tuple[Finding, ...]:
     """Return findings about what is inside a package with the package and its owner named."""
     return tuple(replace(one, where=replace(one.where, package=package, owner=owner)) for one in findings)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from reconciler.krm.conditions import Condition
 from reconciler.krm.conflicts import Conflict
 from reconciler.krm.digest import digest
-from reconciler.krm.findings import Finding
+from reconciler.krm.findings import Finding, Where
 from reconciler.krm.identity import ObjectKey
 from reconciler.packages.update import MergeOptions
 from reconciler.planning.conflicts import conflict_data
@@ -43,7 +43,8 @@ class Rendered:
     `overrides` is what policies changed, leaf by leaf, `policies` how each of them was used (kubeadmiral 10.3, 10.4),
     `rules` by which texts of their rules it was made; `templates` is what became of its parents and children where it
     has any, and `template_changes` what that changes on the cluster (strimzi 6, 11);
-    `inputs` are the files of objects that were asked for, by kind, namespace and name;
+    `inputs` are the files of objects that were asked for, by kind, namespace and name; `places` are where people mend
+    what is generated, by object;
     `merging` is how it was merged, `reason` the code of what withholds the package, where that is an error of theirs.
     """
 
@@ -60,6 +61,7 @@ class Rendered:
     policies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     rules: Mapping[RuleId, str] = field(default_factory=dict)
     inputs: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    places: Mapping[str, Where] = field(default_factory=dict)
     reason: str = ""
     merging: MergeOptions = field(default_factory=MergeOptions)
     templates: TemplatedPackage | None = None

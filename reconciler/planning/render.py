@@ -8,7 +8,7 @@ from functools import cached_property
 
 from reconciler.krm.conditions import Condition, upsert
 from reconciler.krm.conflicts import Conflict
-from reconciler.krm.findings import Finding, Where, errors, in_package, softened
+from reconciler.krm.findings import Finding, Where, at_places, errors, in_package, softened
 from reconciler.krm.names import tree_path_fault
 from reconciler.packages.clone import UpstreamAt, clone, lock_of
 from reconciler.packages.context import ensure_context
@@ -94,8 +94,9 @@ def render(variant: Variant, made: Ingredients, by: Renderer) -> Rendered:
     if not errors((*found, *rendered.findings)):
         rendered = _without_secrets(rendered, engine)
     told = (*found, *rendered.findings)
-    inside = [_in_config(one, view) for one in told] if made.is_generated else told
-    findings = (*variant.findings, *in_package(inside, str(variant.place), str(variant.owner.key)))
+    # what is generated is mended in the config
+    places = view.places if made.is_generated else {}
+    findings = (*variant.findings, *in_package(at_places(told, places), str(variant.place), str(variant.owner.key)))
     overruled = tuple(_overruled(source, run.stages, options))
     return replace(
         rendered,
@@ -104,14 +105,9 @@ def render(variant: Variant, made: Ingredients, by: Renderer) -> Rendered:
         findings=findings,
         trace={**view.trace, **rendered.trace},
         inputs=view.files,
+        places=places,
         merging=options,
     )
-
-
-def _in_config(finding: Finding, view: View) -> Finding:
-    """Return what is told of a generated resource with the place in the config where people can mend it."""
-    place, where = view.places.get(finding.where.object), finding.where
-    return replace(finding, where=replace(where, file=place.file, line=place.line)) if place else finding
 
 
 def _without_secrets(rendered: Rendered, engine: Engine) -> Rendered:

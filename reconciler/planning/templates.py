@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from reconciler.krm.conflicts import Conflict
 from reconciler.krm.digest import digest
-from reconciler.krm.findings import errors, in_package
+from reconciler.krm.findings import at_places, errors, in_package
 from reconciler.krm.identity import ObjectKey
 from reconciler.packages.package import Package
 from reconciler.planning.outcome import Rendered
@@ -72,7 +72,7 @@ class Templating:
         `now` are the pairs of all packages of the cluster as they are to be, `before` as they are published there.
         """
         done = materialise(plain.files, now, self.options)
-        told = in_package(done.findings, str(variant.place), str(variant.owner.key))
+        told = in_package(at_places(done.findings, plain.places), str(variant.place), str(variant.owner.key))
         asked = {question_of(key): now.digest_of(key) for key in done.asked}
         rendered = replace(plain, findings=(*plain.findings, *told), trace={**plain.trace, **asked})
         if faults := errors(done.findings):

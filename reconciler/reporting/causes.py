@@ -7,6 +7,7 @@ from reconciler.planning.destination import Destination
 from reconciler.planning.downgrade import DOWNGRADE
 from reconciler.planning.last_mile import CLOSED
 from reconciler.planning.outcome import Draft
+from reconciler.planning.templates import RULES, TEMPLATE
 from reconciler.reporting.inputs import home
 from reconciler.reporting.kptfile_changes import kptfile_lock, short_ref
 from reconciler.reporting.values import one_line
@@ -81,6 +82,13 @@ def _words(cause: str, draft: Draft, destination: Destination) -> str:
             rule = rule_id_of(text)
             named = f"{rule.rule} of {object_words(rule.policy)}" if rule else text
             return f"rule {named} {_rolled_out(draft.record.trace.get(cause, ''), destination.name)}"
+        case [question, group, kind, namespace, name] if question == TEMPLATE:
+            key = ObjectKey(group, kind, "" if namespace == "-" else namespace, name)
+            return f"what templates take from {object_words(key)} changed"
+        case [question, *_] if question == TEMPLATE:
+            return f"other parents or children of templates are on {destination.name} now"
+        case [question, *_] if question == RULES:
+            return "other rules for templates are for its kinds now"
         case ["repository"]:
             return f"{destination.title} changed"
         case ["engine"]:

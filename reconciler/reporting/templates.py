@@ -70,7 +70,7 @@ def _change(one: TemplateChange) -> str:
 
 
 def _children(recorded: object) -> list[Mapping[str, Any]]:
-    listed = items({"templates": recorded}, "templates")
+    listed = items({"templates": list(recorded) if isinstance(recorded, list | tuple) else ()}, "templates")
     return [one for one in listed if text(one, "resource") and text(one, "parent")]
 
 
