@@ -181,7 +181,7 @@ class _Run:
         for use in developers if not errors(self.findings) else ():
             canvas.add(use, canvas.seen_by(use, self.values[use.instance]))
         self.worked += (use.instance for use in (*platform, *developers))
-        self.findings += canvas.findings
+        self.findings += (replace(one, message=f"{self.component.key}: {one.message}") for one in canvas.findings)
         return canvas.objects
 
     def _work(self, use: Use, canvas: Canvas) -> bool:
