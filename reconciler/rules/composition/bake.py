@@ -134,10 +134,11 @@ class _Oven:
         layer = Layer("platform", use.by, use.config_path, use.config)
         filling = Filling(use, effective_values((layer,), use.schema, use.addon.schema), self.budget)
         with self._blaming(use):
-            faults = tuple(filling.faults()) or tuple(filling.rule_faults())
+            is_wanted = self._is_wanted(use)
+            faults = (tuple(filling.faults()) if is_wanted else ()) or tuple(filling.rule_faults())
             if faults:
                 raise _RefusedError(*(self._finding(fault, use) for fault in faults))
-            return [filling] if filling.works and self._is_wanted(use) else []
+            return [filling] if is_wanted and filling.works else []
 
     def _is_wanted(self, use: Use) -> bool:
         if use.condition is None:
@@ -194,8 +195,7 @@ class _Oven:
             for at, name in program.places:
                 if name in seen and not steps_after(program.text, at + len(name), seen[name]):
                     message = f"must name the fields that it uses, now that there are more: {shown(program.text)}"
-                    fault = fault_of(NOT_BAKEABLE, path, f"{message}")
-                    raise _RefusedError(self._told(fault, self.plan.definition.one, ()))
+                    raise _RefusedError(self._told(fault_of(NOT_BAKEABLE, path, message), self.plan.definition.one, ()))
 
     def _create(self, filling: Filling) -> None:
         """Add what an addon creates (openchoreo 13.3.6)."""

@@ -22,7 +22,7 @@ from reconciler.rules.composition.schema import Schema
 from reconciler.rules.composition.spelling import spell
 from reconciler.rules.composition.text import as_template, literal
 from reconciler.rules.composition.text.nodes import Entry, ListNode, MapNode, Mixed, Node, Static, Whole
-from reconciler.rules.composition.text.results import evaluate
+from reconciler.rules.composition.text.results import evaluate, pay
 from reconciler.rules.composition.text.scan import OPEN, Expression, scan
 from reconciler.rules.edits import value_at
 from reconciler.rules.fields import shown
@@ -164,6 +164,7 @@ class Rewriter:
             done = self._spliced(name, spot)
             all_known = all_known and done.is_known
             text = f"{before}{done.text}{text[done.end :]}"
+            pay(self.budget, 1, len(text), path)
         return text, all_known
 
     def _spliced(self, name: str, spot: _Spot) -> _Spliced:

@@ -272,7 +272,7 @@ SAME = [
         world(gauge(patch("/spec/x", "${spec.enabled}"), env={"enabled": "boolean | default=true"})), {}, id="enabled"
     ),
     pytest.param(world(gauge(patch("/spec/x", 1), env={"enabled": "boolean | default=false"})), {}, id="not-enabled"),
-    pytest.param(world(gauge(patch("/spec/x", 1)), condition="${1 > 2}"), {}, id="not-wanted-by-the-type"),
+    pytest.param(world(gauge(patch("/spec/x", "${target}")), condition="${1 > 2}"), {}, id="not-wanted-by-the-type"),
     pytest.param(
         world(
             gauge(patch("/spec/x", "${spec.grain}", target={"resourceId": "door"}), env={"grain": "string | default=g"})
@@ -642,3 +642,13 @@ def test_what_is_in_the_way_is_told_at_the_type() -> None:
 
     assert isinstance(found, tuple)
     assert (found[0].where.file, found[0].where.pointer) == ("river-mill.yaml", "/spec/platformAddons/1")
+
+
+def test_what_is_written_too_often_ends_in_a_sentence() -> None:
+    many = {f"k{number}": "${[spec.long, metadata.name]}" for number in range(2000)}
+    one = world(gauge(patch("/spec/x", many), fields={"long": "string"}), config={"long": "x" * 100_000})
+
+    ((code, message),) = one.refusals()
+
+    assert code == "NotBakeable"
+    assert "must not cost as much together with what is rendered before it" in message
