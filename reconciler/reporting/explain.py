@@ -18,6 +18,7 @@ from reconciler.krm.pointer import PointerError, format_pointer, parse_pointer
 from reconciler.krm.secrets import MASK
 from reconciler.packages.package import Package, PackageResource
 from reconciler.planning.outcome import Rendered
+from reconciler.planning.templates import TEMPLATE
 from reconciler.reporting.field_lines import FieldLines
 from reconciler.reporting.origins import Kind, Origins, Pointer, value_of
 from reconciler.reporting.secrets import mask
@@ -122,12 +123,14 @@ class Explanation:
     """What is told of a package, of a resource of it, or of a place in that one.
 
     `layers` is the one ordering of a Plugin's options, and `said` are those of them that had a say in these values.
+    `children` are those whose templates were merged, as status files tell of them.
     """
 
     explained: Explained
     values: tuple[Value, ...] = ()
     rest: tuple[Rest, ...] = ()
     layers: tuple[Layer, ...] = ()
+    children: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def said(self) -> frozenset[str]:
@@ -142,11 +145,12 @@ def explain(explained: Explained, resource: str = "", place: str = "") -> Explan
     """
     book, layers = _Book(explained), _ordering(explained)
     if not resource or not (book.values or book.resources):
-        return Explanation(explained, book.values, (), layers)
+        return Explanation(explained, book.values, (), layers, book.children)
     names = book.names(resource)
     if not place:
         values = tuple(one for one in book.values if one.resource in names)
-        return Explanation(explained, values, tuple(book.rest(names, ())), layers)
+        children = tuple(one for one in book.children if one["resource"] in names)
+        return Explanation(explained, values, tuple(book.rest(names, ())), layers, children)
     pointer = book.pointer_of(names, place)
     if layers and not pointer.startswith("/"):
         raise NothingToExplainError(book.nothing_at(names, resource, place))
@@ -185,12 +189,23 @@ class _Book:
 
     @cached_property
     def values(self) -> tuple[Value, ...]:
-        """Every value that rules set: the options of a Plugin in their order, then what policies changed."""
+        """Every value that rules set: the options of a Plugin in their order, then what policies and templates did."""
         variant = self._explained.variant
         layers = variant.provenance.layers() if variant and variant.provenance else []
         overrides = self._rendered.overrides if self._rendered else ()
         lines = FieldLines(self._explained.objects.values())
-        return tuple(_value(one, lines) for one in (*layers, *overrides))
+        return tuple(_value(one, lines) for one in (*layers, *overrides, *self._templates()))
+
+    def _templates(self) -> Iterator[Mapping[str, Any]]:
+        templates = self._rendered.templates if self._rendered else None
+        for one in templates.as_data() if templates else ():
+            yield {**one, "steps": [{"layer": TEMPLATE, **step} for step in one["steps"]]}
+
+    @cached_property
+    def children(self) -> tuple[Mapping[str, Any], ...]:
+        """The children whose templates were merged, or would be."""
+        templates = self._rendered.templates if self._rendered else None
+        return tuple(one.as_data() for one in templates.effects) if templates else ()
 
     @cached_property
     def resources(self) -> tuple[PackageResource, ...]:

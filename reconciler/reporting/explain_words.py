@@ -10,11 +10,13 @@ from reconciler.reporting.explain import Explained, Explanation, Given, Rest, St
 from reconciler.reporting.findings import finding_lines, findings_data
 from reconciler.reporting.inputs import inputs_data
 from reconciler.reporting.status_file import injected_data, told
+from reconciler.reporting.templates import child_lines, repeat_lines
 from reconciler.reporting.values import one_line, show, show_both
 from reconciler.rules.presets.layers import INJECTED, Layer
 from reconciler.rules.variant import Upstream, Variant
 
 _SHORT = 12
+_CHILDREN = 50
 _RULE = "policy"
 _ADDON = "addon"
 _UNSET = "unset"
@@ -32,6 +34,7 @@ def explanation_text(explanation: Explanation) -> str:
         _heading(explanation.explained),
         *(_value(one) for one in explanation.values if not one.is_whole),
         *_rests(explanation),
+        [*child_lines(explanation.children, _CHILDREN), *repeat_lines(explanation.children)],
         _layers(explanation.layers, explanation.said),
     ]
     return "\n\n".join("\n".join(map(one_line, section)) for section in map(list, sections) if section) + "\n"
@@ -55,6 +58,7 @@ def explanation_data(explanation: Explanation) -> dict[str, Any]:
                    for layer in explanation.layers],
         "values": [_value_data(each) for each in explanation.values],
         "rest": [_rest_data(each) for each in explanation.rest],
+        "templates": [dict(each) for each in explanation.children],
     })  # fmt: skip
 
 
