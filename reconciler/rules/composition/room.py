@@ -22,7 +22,7 @@ from reconciler.rules.composition.guard import guard_binding
 from reconciler.rules.composition.library import Library, read_library
 from reconciler.rules.composition.make import Made, Maker
 from reconciler.rules.composition.memory import Memory
-from reconciler.rules.composition.model import BUILD, GLUE_GROUP, Build, Component
+from reconciler.rules.composition.model import BUILD, GLUE_GROUP, KINDS, Build, Component
 from reconciler.rules.composition.package import what_is_said
 from reconciler.rules.composition.read_catalogue import read_addon, read_definition
 from reconciler.rules.composition.read_glue import read_build
@@ -59,14 +59,14 @@ def components_of(
         frozenset(run.kept),
         guards=guards,
     )
+    memory.end()
+    return result
 
 
 @dataclass(frozen=True, eq=False)
 class World:
     """All that the room reads in one pass."""
 
-    memory.end()
-    return result
     catalog: Catalog
     library: Library
     types: tuple[Type, ...]
@@ -86,7 +86,7 @@ def _read(catalog: Catalog, inventory: Inventory, around: Surroundings, memory: 
         partial(memory.read, read_addon, limits=limits),
     )
     types = read_types(catalog, library, around, memory)
-    components = read_components(catalog, {one.kind for one in types if one.kind}, memory)
+    components = read_components(catalog, {one.kind for one in types if one.kind} - {*KINDS}, memory)
     environments = read_environments(catalog, inventory, memory)
     builds, doubtful, told = _builds(catalog, memory)
     bindings = read_bindings(catalog, components, environments, inventory, memory)
@@ -133,6 +133,7 @@ class _Run:
     def __post_init__(self) -> None:
         self._owned = self.around.before.owned()
         self._types = by_kind(self.world.types)
+        self._maker = Maker(self.inventory, partial(self.memory.read, what_is_said), self.around.engine)
 
     def make(self) -> None:
         """Make the package of every binding that leads somewhere."""
@@ -141,7 +142,6 @@ class _Run:
         for one in self.world.bindings.unbound:
             self._unbound(one)
         for component in self.world.components.found.values():
-        self._maker = Maker(self.inventory, partial(self.memory.read, what_is_said), self.around.engine)
             self._validate(component)
 
     def _make(self, bound: Bound) -> None:
@@ -201,14 +201,6 @@ class _Run:
         yield from (name for name in self._inputs.get(unit, ()) if name.partition("/")[0] == BUILD)
 
     @cached_property
-    def _inputs(self) -> Mapping[Unit, Collection[str]]:
-        return self.around.before.inputs()
-
-    def _unbound(self, one: Unbound) -> None:
-        if one.is_gone:
-            self.findings += one.findings
-            first = errors(one.findings)[0]
-    @cached_property
     def _is_whole(self) -> bool:
         return self.world.catalog.is_whole
 
@@ -216,6 +208,14 @@ class _Run:
     def _present(self) -> Collection[str]:
         return frozenset(str(key) for key in self.world.catalog.objects)
 
+    @cached_property
+    def _inputs(self) -> Mapping[Unit, Collection[str]]:
+        return self.around.before.inputs()
+
+    def _unbound(self, one: Unbound) -> None:
+        if one.is_gone:
+            self.findings += one.findings
+            first = errors(one.findings)[0]
             ready = Condition("Ready", "False", first.code, first.message)
             self._statuses.append(ConfigStatus(one.one.key, one.one.api_version, (ready,)))
         else:
