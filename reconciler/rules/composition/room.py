@@ -27,7 +27,13 @@ from reconciler.rules.composition.package import what_is_said
 from reconciler.rules.composition.read_catalogue import read_addon, read_definition
 from reconciler.rules.composition.read_glue import read_build
 from reconciler.rules.composition.render import Composed, render_component
-from reconciler.rules.composition.status import binding_status, catalogue_statuses, component_status, type_status
+from reconciler.rules.composition.status import (
+    binding_status,
+    catalogue_statuses,
+    component_status,
+    refused_status,
+    type_status,
+)
 from reconciler.rules.composition.surroundings import Before, Surroundings
 from reconciler.rules.composition.types import Type, by_kind, read_types
 from reconciler.rules.guards import Unit
@@ -90,8 +96,10 @@ def _read(catalog: Catalog, inventory: Inventory, around: Surroundings, memory: 
     environments = read_environments(catalog, inventory, memory)
     builds, doubtful, told = _builds(catalog, memory)
     bindings = read_bindings(catalog, components, environments, inventory, memory)
+    # of what stands there twice the catalog has told
+    of_types = (one.compiled.findings for one in types if one.one.key not in catalog.duplicates)
     findings = (
-        *library.findings, *(finding for one in types for finding in one.compiled.findings), *components.findings,
+        *library.findings, *(finding for found in of_types for finding in found), *components.findings,
         *environments.findings, *told, *bindings.findings,
     )  # fmt: skip
     return World(catalog, library, types, components, environments, builds, doubtful, bindings, findings)
@@ -289,6 +297,8 @@ class _Run:
             alone = self._alone[component.key]
             of_kind.setdefault(component.key.kind, []).append((component, alone))
             yield component_status(component, self._plan(component), alone)
+        for refused, why in self.world.components.refused:
+            yield refused_status(refused, why)
         for one in self.world.types:
             yield type_status(one, of_kind.get(one.kind, ()))
         yield from self._statuses
