@@ -27,11 +27,20 @@ _RENDERED = Condition("Rendered", "True", "Rendered")
 
 
 def review_digest(
-    conditions: Iterable[Condition], gates: Iterable[str], conflicts: Iterable[Mapping[str, Any]] = ()
+    conditions: Iterable[Condition],
+    gates: Iterable[str],
+    conflicts: Iterable[Mapping[str, Any]] = (),
+    templates: Iterable[Mapping[str, Any]] = (),
 ) -> str:
-    """Return a digest of what makes a commit besides the tree: conditions, gates, conflicts as data (design 10.9)."""
+    """Return a digest of what makes a commit besides the tree: conditions, gates, conflicts as data (design 10.9).
+
+    Of `templates`, as status files tell of them, those count that no file of the package has: they are only reported,
+    and the report has to follow what is inherited (strimzi 8, 11).
+    """
     told = {"conditions": [one.as_data() for one in conditions], "gates": list(gates), "conflicts": list(conflicts)}
-    return digest({name: value for name, value in told.items() if value or name != "conflicts"})
+    reported = [[one["resource"], one["template"]] for one in templates if "template" in one]
+    more = {"templates": reported} if reported else {}
+    return digest({**{name: value for name, value in told.items() if value or name != "conflicts"}, **more})
 
 
 @dataclass(frozen=True)
@@ -75,7 +84,9 @@ class Rendered:
     @property
     def review(self) -> str:
         """What makes a commit besides the tree."""
-        return review_digest(self.conditions, self.gates, map(conflict_data, self.conflicts))
+        effects = self.templates.effects if self.templates else ()
+        reported = (one.as_data() for one in effects if one.mode == "report")
+        return review_digest(self.conditions, self.gates, map(conflict_data, self.conflicts), reported)
 
     @property
     def unmet_gates(self) -> tuple[str, ...]:

@@ -167,6 +167,5 @@ def _words_of_source(
 
 def _review(status: Mapping[str, Any]) -> str:
     conditions = tuple(Condition(**one) for one in status.get("conditions", ()))
-    return review_digest(
-        conditions, tuple(one["conditionType"] for one in status.get("readinessGates", ())), status.get("conflicts", ())
-    )
+    gates = tuple(one["conditionType"] for one in status.get("readinessGates", ()))
+    return review_digest(conditions, gates, status.get("conflicts", ()), status.get("templates", ()))
