@@ -208,11 +208,13 @@ class RuleSettings(_Group):
     @field_validator("strict")
     @classmethod
     def _codes(cls, value: list[str]) -> list[str]:
-        # the room is loaded for those who ask for it only
-        from reconciler.rules.overrides.codes import WARNINGS
+        # the rooms are loaded for those who ask for them only
+        from reconciler.rules.overrides import codes as overrides
+        from reconciler.rules.templates import codes as templates
 
-        if not WARNINGS.issuperset(value):
-            raise ValueError(f"must name warnings of override policies, {', '.join(sorted(WARNINGS))}")
+        known = overrides.WARNINGS | templates.WARNINGS
+        if not known.issuperset(value):
+            raise ValueError(f"must name warnings of override policies and templates, {', '.join(sorted(known))}")
         return value
 
     @field_validator("pod_spec_paths")

@@ -25,6 +25,8 @@ from reconciler.snapshot.trace import ABSENT, Trace, View, question
 
 # the first words of questions in a trace
 TEMPLATE, RULES = "template", "template-rules"
+# the question about all parents and children of a cluster at once; no name is spelt so
+WORLD = question(TEMPLATE, "*")
 STAGE = "templates"
 
 Contents = Mapping[str, TreeId]
@@ -35,12 +37,14 @@ Contents = Mapping[str, TreeId]
 class Templating:
     """The merge rules of one config commit, and what those who run the program decided of templates.
 
-    `known` are the pairs that were found before, by the trees that they were found in.
+    `known` are the pairs that were found before, by the trees that they were found in, `looked_at` tells of trees
+    whether there are any parents or children in them.
     """
 
     rules: tuple[MergeRule, ...] = field(default_factory=lambda: (built_in_rule(),))
     options: Options = field(default_factory=Options)
     known: Remembered[Pairs] = field(default_factory=Remembered)
+    looked_at: Remembered[bool] = field(default_factory=Remembered)
 
     def answers(self) -> Mapping[str, Callable[[Sequence[str]], str]]:
         """Return who answers the question that `ask` asks, by its first word."""
@@ -61,6 +65,10 @@ class Templating:
         """Tell whether a package has any parent or child."""
         return bool(roles_in(files, self.rules))
 
+    def concerns_tree(self, tree: TreeId, read: Callable[[], FileTree]) -> bool:
+        """Tell whether what stands somewhere has any parent or child; `read` returns it."""
+        return self.looked_at.of((self.rules, tree), lambda: self.concerns(read()))
+
     def pairs(self, contents: Contents, read: Callable[[str], FileTree]) -> Pairs:
         """Return the pairs of the packages of a cluster; `read` returns one by its path."""
         key = (self.rules, *sorted(contents.items()))
@@ -78,7 +86,7 @@ class Templating:
         if faults := errors(done.findings):
             return replace(rendered, reason=faults[0].code)
         mine = {one.child.key for one in done.effects}
-        moved = tuple(one for one in changes(before, now, self.options) if one.child in mine)
+        moved = changes(before, now, self.options, mine)
         return replace(
             rendered, files=done.files, templates=done, template_changes=moved,
             overruled=(*plain.overruled, *_overruled(plain, done.files)),
@@ -99,10 +107,17 @@ def question_of(key: ObjectKey) -> str:
     return question(TEMPLATE, key.group, key.kind, key.namespace or "-", key.name)
 
 
-def answer_by(pairs: Pairs) -> Callable[[Sequence[str]], str]:
-    """Return who answers such questions by the pairs of a cluster."""
+def world_of(contents: Contents) -> str:
+    """Return the answer to the question about all parents and children of a cluster."""
+    return digest(dict(contents))
+
+
+def answer_by(pairs: Pairs, contents: Contents) -> Callable[[Sequence[str]], str]:
+    """Return who answers such questions by the pairs of a cluster, and by the packages that they were found in."""
 
     def answer(words: Sequence[str]) -> str:
+        if [*words] == ["*"]:
+            return world_of(contents)
         if len(words) != 4:
             return ""
         group, kind, namespace, name = words
@@ -112,13 +127,18 @@ def answer_by(pairs: Pairs) -> Callable[[Sequence[str]], str]:
 
 
 def is_of_template(name: str) -> bool:
-    """Tell whether a question of a trace is about a parent or child."""
+    """Tell whether a question of a trace is about parents and children."""
     return name.startswith(f"{TEMPLATE} ")
 
 
 def takes_part(trace: Trace) -> bool:
     """Tell whether a package that was rendered so had any parent or child."""
     return any(map(is_of_template, trace))
+
+
+def was_looked_at(trace: Trace) -> bool:
+    """Tell whether a package came so far in its render that it was looked at for parents and children."""
+    return any(name.startswith(f"{RULES} ") for name in trace)
 
 
 def without_templates(trace: Trace) -> Trace:

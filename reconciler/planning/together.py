@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from reconciler.krm.findings import errors
+from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.planning.decide import Question, decide
 from reconciler.planning.ground import Ground
-from reconciler.planning.outcome import Outcome, Rendered
+from reconciler.planning.ingredients import TooLargeToReadError
+from reconciler.planning.outcome import Blocked, Draft, Outcome, Rendered, Unchanged
 from reconciler.planning.source import Ingredients
 from reconciler.planning.state import PackageRecord
 from reconciler.planning.survey import Workshop
 from reconciler.planning.templates import (
     TEMPLATE,
+    WORLD,
     Contents,
     answer_by,
     is_of_template,
     takes_part,
+    was_looked_at,
     without_templates,
+    world_of,
 )
 from reconciler.rules.templates.pairs import Pairs
 from reconciler.rules.variant import Variant
@@ -27,8 +32,8 @@ from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import TreeId
 from reconciler.snapshot.trace import Answers
 
-# state keeps it as what became of a package; then what is offered of it is not what counts for others
-_NOT_OFFERED = ("blocked", "declined")
+# outcomes, as state keeps them, after which a draft that is there still is nothing that we offer
+_NOT_ON_DRAFTS = ("published", "published with edits", "adopted", "declined")
 
 
 @dataclass(frozen=True)
@@ -50,25 +55,29 @@ def decide_together(questions: Iterable[Question], ground: Ground, shop: Worksho
     return Together(outcomes, {**run.plain, **run.templated})
 
 
+@dataclass(frozen=True)
+class _World:
+    """The packages of a destination with parents or children, as they count for each other."""
+
+    contents: Contents
+    pairs: Pairs
+
+
 @dataclass
 class _Together:
-    """The packages of one destination, on their way."""
+    """The packages of one destination, on their way. `interrupted` are the renders that the world kept from ending."""
 
     questions: Mapping[str, Question]
     ground: Ground
     shop: Workshop
     plain: dict[str, Rendered] = field(default_factory=dict)
     templated: dict[str, Rendered] = field(default_factory=dict)
+    interrupted: dict[str, InterruptedFunctionError] = field(default_factory=dict)
 
     def outcomes(self) -> dict[str, Outcome]:
         first = {name: self._first(one) for name, one in self.questions.items()}
         concerned = self._concerned()
-        if not concerned:
-            return first
-        before = self._pairs(concerned, self._published)
-        now = self._settled_pairs(concerned)
-        again = {name: self._second(self.questions[name], now, before) for name in concerned if name in self.questions}
-        return {**first, **again}
+        return {**first, **self._again(concerned)} if concerned else first
 
     def _first(self, one: Question) -> Outcome:
         """Decide on a package by itself, as if its partners had not moved."""
@@ -77,8 +86,14 @@ class _Together:
 
     def _render(self, variant: Variant, made: Ingredients) -> Rendered:
         package = variant.place.package
+        if package in self.interrupted:
+            raise self.interrupted[package]
         if package not in self.plain:
-            self.plain[package] = self.shop.render(variant, made)
+            try:
+                self.plain[package] = self.shop.render(variant, made)
+            except InterruptedFunctionError as error:
+                self.interrupted[package] = error
+                raise
         return self.plain[package]
 
     def _concerned(self) -> list[str]:
@@ -86,39 +101,70 @@ class _Together:
         templating = self.shop.templating
         rendered = {name for name, one in self.plain.items() if templating.concerns(one.files)}
         wanted = (name for name, one in self.questions.items() if one.variant.cluster)
-        known = {name for name, one in self.ground.state.packages.items() if takes_part(one.trace)}
+        known = {name for name, one in self.ground.state.packages.items() if self._has_any(name, one)}
         return sorted((rendered & {*wanted}) | known)
 
-    def _settled_pairs(self, concerned: Sequence[str]) -> Pairs:
-        """Return the pairs as they are to be; a child whose parent moved has to be rendered for them first."""
+    def _has_any(self, package: str, record: PackageRecord) -> bool:
+        """Return whether a package that stands there has parents or children."""
+        if takes_part(record.trace):
+            return True
+        if was_looked_at(record.trace) or not record.owned or not self.ground.destination.deployment:
+            return False
+        # no render came so far, or none is remembered: then what stands there tells
+        tree = self._counting(package)
+        return tree is not None and self.shop.templating.concerns_tree(tree, lambda: self._read(package, tree))
+
+    def _again(self, concerned: Sequence[str]) -> dict[str, Outcome]:
+        """Decide on packages with their templates merged.
+
+        Of what may not be offered, the others are to have nothing. So they are asked again without it, and what was
+        withheld once stays so: else two that exclude each other would take turns.
+        """
+        before = self._world(concerned, self._published).pairs
+        withheld: dict[str, Outcome] = {}
         while True:
-            now = self._pairs(concerned, self._offered)
-            moved = [name for name in concerned if name not in self.plain and self._has_moved(name, now)]
+            now = self._settled(concerned, withheld)
+            asked = (name for name in concerned if name in self.questions and name not in withheld)
+            found = {name: self._second(self.questions[name], now, before) for name in asked}
+            more = {name: one for name, one in found.items() if self._is_usable(name) and _is_withheld(one)}
+            if not more:
+                return self._remembering(concerned, {**found, **withheld})
+            withheld |= more
+
+    def _settled(self, concerned: Sequence[str], withheld: Collection[str]) -> _World:
+        """Return the world as it is to be; what depends on something that moved has to be rendered for it first."""
+        tried: set[str] = set()
+        while True:
+            now = self._world(concerned, partial(self._offered, withheld=withheld))
+            moved = [
+                one for one in concerned if one not in self.plain and one not in tried and self._has_moved(one, now)
+            ]
+            if not moved:
+                return now
             for name in moved:
                 self._render_anew(self.questions[name])
             # one that cannot be rendered stays what it is
-            if not any(name in self.plain for name in moved):
-                return now
+            tried.update(moved)
 
-    def _has_moved(self, package: str, pairs: Pairs) -> bool:
+    def _has_moved(self, package: str, now: _World) -> bool:
         record = self._record(package)
         if package not in self.questions or record is None:
             return False
-        answers = self._answers(pairs)
+        answers = self._answers(now)
         return any(answers.to(name) != was for name, was in record.trace.items() if is_of_template(name))
 
     def _render_anew(self, one: Question) -> None:
         record = one.record and replace(one.record, trace={})
         decide(replace(one, record=record), self.shop.answers, self.shop.sources, self._render)
 
-    def _second(self, one: Question, now: Pairs, before: Pairs) -> Outcome:
+    def _second(self, one: Question, now: _World, before: Pairs) -> Outcome:
         """Decide on a package with its templates merged."""
-        render = partial(self._templated, now=now, before=before)
+        render = partial(self._templated, now=now.pairs, before=before)
         return decide(one, self._answers(now), self.shop.sources, render)
 
-    def _answers(self, pairs: Pairs) -> Answers:
+    def _answers(self, world: _World) -> Answers:
         answers = self.shop.answers
-        return replace(answers, more={**answers.more, TEMPLATE: answer_by(pairs)})
+        return replace(answers, more={**answers.more, TEMPLATE: answer_by(world.pairs, world.contents)})
 
     def _templated(self, variant: Variant, made: Ingredients, now: Pairs, before: Pairs) -> Rendered:
         plain = self._render(variant, made)
@@ -128,32 +174,82 @@ class _Together:
         self.templated[package] = self.shop.templating.template(variant, plain, now, before)
         return self.templated[package]
 
-    def _pairs(self, concerned: Sequence[str], tree_of: Callable[[str], TreeId | None]) -> Pairs:
+    def _remembering(self, concerned: Sequence[str], outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
+        """Return the outcomes; what is withheld is to be asked again as soon as anything else is offered here.
+
+        What it would be is known to nobody but this pass, and others may have been the reason.
+        """
+        trees = {name: self._left(name, outcomes.get(name)) for name in concerned}
+        world = {WORLD: world_of({name: tree for name, tree in trees.items() if tree})}
+        return {name: _noting(one, world) if _is_withheld(one) else one for name, one in outcomes.items()}
+
+    def _left(self, package: str, outcome: Outcome | None) -> TreeId | None:
+        """Return what counts of a package for the next pass, if nothing happens until then."""
+        match outcome:
+            case Draft(rendered=rendered, record=record):
+                return rendered.files.id if takes_part(record.trace) else None
+            case Unchanged(record=record, why=why):
+                seen = self.ground.look(package)
+                tree = seen.published if why in _NOT_ON_DRAFTS else seen.drafted or seen.published
+                return tree if takes_part(record.trace) or why == "declined" else None
+            case _:
+                return self._counting(package)
+
+    def _world(self, concerned: Sequence[str], tree_of: Callable[[str], TreeId | None]) -> _World:
         contents: Contents = {name: tree for name in concerned if (tree := tree_of(name))}
         rendered = {one.files.id: one.files for one in self.plain.values()}
 
         def read(name: str) -> FileTree:
             tree = contents[name]
-            return rendered[tree] if tree in rendered else self.shop.sources.standing(tree)
+            return rendered[tree] if tree in rendered else self._read(name, tree)
 
-        return self.shop.templating.pairs(contents, read)
+        return _World(contents, self.shop.templating.pairs(contents, read))
 
-    def _offered(self, package: str) -> TreeId | None:
+    def _read(self, package: str, tree: TreeId) -> FileTree:
+        """Return the files of what stands there; of what people made too large to be read, those of our last offer."""
+        record = self._record(package)
+        ours = record.ours.rendered if record and record.ours else None
+        for one in (tree, ours):
+            try:
+                if one is not None:
+                    return self.shop.sources.standing(one)
+            except TooLargeToReadError:
+                # the package is blocked for it, and says so
+                continue
+        return FileTree()
+
+    def _offered(self, package: str, withheld: Collection[str]) -> TreeId | None:
         """Return what a package is to have: this pass's result, else what is offered, else what is published."""
-        seen, record, plain = self.ground.look(package), self._record(package), self.plain.get(package)
-        is_offered = not seen.frozen and not (record and record.outcome.get("kind") in _NOT_OFFERED)
-        if plain is not None:
-            declined = record.declined if record else ()
-            usable = not errors(plain.findings) and not seen.frozen and plain.files.id not in declined
-            return plain.files.id if usable else seen.published
-        return self._standing(package) if is_offered else seen.published
+        if self._is_usable(package) and package not in withheld:
+            return self.plain[package].files.id
+        return self._counting(package)
+
+    def _is_usable(self, package: str) -> bool:
+        return package in self.plain and not errors(self.plain[package].findings)
+
+    def _counting(self, package: str) -> TreeId | None:
+        """Return what counts of a package for others while nobody renders it: what is offered, else published."""
+        seen, record = self.ground.look(package), self._record(package)
+        is_offered = not (record and record.outcome.get("kind") in _NOT_ON_DRAFTS)
+        return (seen.drafted if is_offered else None) or seen.published
 
     def _published(self, package: str) -> TreeId | None:
         return self.ground.look(package).published
 
-    def _standing(self, package: str) -> TreeId | None:
-        seen = self.ground.look(package)
-        return seen.drafted or seen.published
-
     def _record(self, package: str) -> PackageRecord | None:
         return self.ground.state.packages.get(package)
+
+
+def _is_withheld(outcome: Outcome) -> bool:
+    """Return whether what a package would be is not offered to anybody."""
+    return isinstance(outcome, Blocked) or (isinstance(outcome, Unchanged) and outcome.why == "declined")
+
+
+def _noting(outcome: Outcome, world: Mapping[str, str]) -> Outcome:
+    """Return what is withheld with this instead of what it asked of its partners."""
+    match outcome:
+        case Blocked():
+            return replace(outcome, trace={**without_templates(outcome.trace), **world})
+        case _:
+            record = outcome.record
+            return replace(outcome, record=replace(record, trace={**without_templates(record.trace), **world}))

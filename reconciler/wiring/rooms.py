@@ -102,6 +102,7 @@ class Catalogs:
         self._components_made = ComponentMemory()
         self._published: Remembered[Published] = Remembered()
         self._pairs: Remembered[Pairs] = Remembered()
+        self._templates_in: Remembered[bool] = Remembered()
         self._engine = Engine(
             settings.merge.profile,
             settings.merge.conflict_policy,
@@ -171,7 +172,9 @@ class Catalogs:
         clusters = layout.inventory.clusters
         last_mile = LastMile(layout.policies, clusters, options, strict=frozenset(rules.strict))
         self._pairs.turn()
-        templating = Templating(layout.merge_rules.rules, TemplateOptions(rules.template_mode), self._pairs)
+        self._templates_in.turn()
+        told = TemplateOptions(rules.template_mode, frozenset(rules.strict))
+        templating = Templating(layout.merge_rules.rules, told, self._pairs, self._templates_in)
         return Renderer(catalog, last_mile, self._engine, templating)
 
     def tagging(self, catalog: Catalog) -> Tagging:

@@ -192,9 +192,13 @@ def test_the_environment_overrides_the_file(
             "rules: {strict: [PolicyNoEffects]}\n",
             [
                 (
-                    "1: rules.strict: must name warnings of override policies, ContainerNotFound, DigestPinned, "
-                    "OverridePolicyLabelIgnored, PatchDroppedKeys, PolicyNoEffect, ReplaceCreatedMember, "
-                    "RuleTextUnreadable, not ['PolicyNoEffects']"
+                    "1: rules.strict: must name warnings of override policies and templates, ContainerNotFound, "
+                    "DigestPinned, EnvNameReserved, EnvWithoutValue, ForbiddenMountPath, IgnoredLabel, "
+                    "LiteralSecretSuspected, MountWithoutVolume, NullTemplateProperty, OperatorLabelReplaced, "
+                    "OrphanPool, OverridePolicyLabelIgnored, PatchDroppedKeys, PolicyNoEffect, PoolWithoutCluster, "
+                    "ReplaceCreatedMember, ReservedAnnotation, ReservedLabel, RuleTextUnreadable, "
+                    "SecurityContextReplaced, ShadowedTemplateFields, TemplateVersionUnknown, "
+                    "UnknownTemplateProperty, not ['PolicyNoEffects']"
                 )
             ],
             id="no-such-warning",

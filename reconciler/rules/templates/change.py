@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,14 +35,17 @@ class TemplateChange:
         return {**data, "rolls": self.rolls, **moved}
 
 
-def changes(before: Pairs, now: Pairs, options: Options | None = None) -> tuple[TemplateChange, ...]:
+def changes(
+    before: Pairs, now: Pairs, options: Options | None = None, of: Collection[ObjectKey] | None = None
+) -> tuple[TemplateChange, ...]:
     """Return the children that were there before, and whose effective template or parent is another now, by name.
 
-    What is published may be materialised or not: both mean the same.
+    What is published may be materialised or not: both mean the same. `of` are those to look at; None looks at all.
     """
     operator = (options or Options()).operator
     found: list[TemplateChange] = []
-    for key, child in now.children.items():
+    children = now.children if of is None else {key: now.children[key] for key in sorted(of) if key in now.children}
+    for key, child in children.items():
         parent, was = now.parent_of(child), before.children.get(key)
         if parent is None or was is None:
             continue

@@ -203,3 +203,5 @@ STRICT = frozenset(
         UNKNOWN_TEMPLATE_PROPERTY,
     )
 )
+# what can be told as a warning of the templates of one package
+WARNINGS = STRICT | {one.name for one in CODES if one.severity is Severity.WARNING}

@@ -64,11 +64,12 @@ class MergeRule:
 class Options:
     """What those who run the program decide: what becomes of templates, and how operators are set up.
 
-    `is_strict`: what operators take, and their documentation does not, is an error; so are unknown properties.
+    `strict` are codes of warnings that are errors here, as those are that tell what operators take and their
+    documentation does not (`codes.STRICT`).
     """
 
     mode: Mode = "materialise"
-    is_strict: bool = False
+    strict: frozenset[str] = frozenset()
     operator: Operator = field(default_factory=Operator)
 
 

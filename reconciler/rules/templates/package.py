@@ -21,7 +21,6 @@ from reconciler.rules.provenance import Step, steps_data
 from reconciler.rules.templates.codes import (
     INVALID_TEMPLATE_TYPE,
     MATERIALISED_INPUT,
-    STRICT,
     TEMPLATE_MODE_INVALID,
     TEMPLATE_RESULT_UNWRITABLE,
     TEMPLATE_VERSION_UNKNOWN,
@@ -30,7 +29,7 @@ from reconciler.rules.templates.codes import (
 from reconciler.rules.templates.effect import TemplateEffect, effect_of
 from reconciler.rules.templates.merge import effective
 from reconciler.rules.templates.model import MARK, MODE_ANNOTATION, Member, MergeRule, Mode, Options, Remark, Side
-from reconciler.rules.templates.pairs import Pairs, parent_key, roles_in
+from reconciler.rules.templates.pairs import Pairs, Roles, parent_key, roles_in
 from reconciler.rules.templates.steps import steps_of_template
 from reconciler.snapshot.files import FileTree
 
@@ -114,20 +113,23 @@ def materialise(files: FileTree, pairs: Pairs, options: Options | None = None) -
 
 def _each(files: FileTree, pairs: Pairs, options: Options) -> Iterator[Templated]:
     for resource, roles in roles_in(files, pairs.rules):
-        known = [(rule, side) for rule, side in roles if side.knows(resource)]
-        if not known:
-            yield _unknown_version(resource, roles[0][1])
-            continue
-        rule, side = known[0]
-        if side is rule.child:
-            done = _child(Member(rule, "", resource), pairs, options)
-        else:
-            done = _parent(resource, [one for one, _ in known], pairs)
-        yield _strictly(done) if options.is_strict else done
+        yield _strictly(_done(resource, roles, pairs, options), options.strict)
 
 
-def _strictly(done: Templated) -> Templated:
-    return replace(done, findings=tuple(hardened(one) if one.code in STRICT else one for one in done.findings))
+def _done(resource: PackageResource, roles: Roles, pairs: Pairs, options: Options) -> Templated:
+    known = [(rule, side) for rule, side in roles if side.knows(resource)]
+    if not known:
+        return _unknown_version(resource, roles[0][1])
+    rule, side = known[0]
+    if side is rule.child:
+        return _child(Member(rule, "", resource), pairs, options)
+    return _parent(resource, [one for one, _ in known], pairs)
+
+
+def _strictly(done: Templated, strict: frozenset[str]) -> Templated:
+    if all(one.code not in strict for one in done.findings):
+        return done
+    return replace(done, findings=tuple(hardened(one) if one.code in strict else one for one in done.findings))
 
 
 def _unknown_version(resource: PackageResource, side: Side) -> Templated:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from reconciler.rules.templates.codes import STRICT
 from reconciler.rules.templates.model import Options
 from reconciler.rules.templates.strimzi.operator import Operator
 from tests.unit.rules.templates.template_world import MISSING, SHARED, codes, kafka, merge, pair, pool, tree
@@ -227,7 +228,7 @@ def test_strictly(template: Any, told: list[str]) -> None:
         "pool.yaml": pool(template),
     }
 
-    done = merge(files, options=Options(is_strict=True))
+    done = merge(files, options=Options(strict=STRICT))
 
     assert codes(done.findings) == told
     assert (done.files == tree(files)) is told[0].startswith("E")
