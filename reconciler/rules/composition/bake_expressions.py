@@ -169,7 +169,7 @@ class Rewriter:
 
     def _spliced(self, name: str, spot: _Spot) -> _Spliced:
         if name not in self.roots:
-            return _Spliced(_literal(self.known[name]), spot.end, is_known=True)
+            return _Spliced(literal(self.known[name]), spot.end, is_known=True)
         root, part = self.roots[name], self.roots[name].part
         place: Path = ()
         end = spot.end
@@ -240,7 +240,7 @@ def _closed(root: Root, place: Path, step: Step, spot: _Spot, *, is_asked: bool)
     """Return what stands for a field that is fixed, or that `has` asks for, which is known as well."""
     value = value_at(root.values, place)
     if value is not ABSENT and not is_asked and not step.is_optional:
-        return _Spliced(_literal(value), step.end, is_known=True)
+        return _Spliced(literal(value), step.end, is_known=True)
     held = {} if value is ABSENT else {step.name: value}
     return _Spliced(f"{literal(held)}{spot.text[step.start : step.end]}", step.end, is_known=True)
 
@@ -248,7 +248,7 @@ def _closed(root: Root, place: Path, step: Step, spot: _Spot, *, is_asked: bool)
 def _whole(root: Root, place: Path, part: Part, spot: _Spot) -> str:
     """Return what stands for an object, some fields of which may be fixed: those come first, as they are given."""
     if not part.has_open:
-        return _literal(value_at(root.values, place))
+        return literal(value_at(root.values, place))
     here = f"{spot.dot}{root.name}.{root.key}{''.join(map(_step_text, place))}"
     if not part.closed:
         return here
@@ -259,7 +259,7 @@ def _whole(root: Root, place: Path, part: Part, spot: _Spot) -> str:
         # defaults come among those of other fields, and what a section has in the order of names
         raise _refused(spot.path, "must name the fields that it uses, because some of them are fixed", spot.written)
     inner = {name: _whole(root, (*place, name), below, spot) for name in names if (below := part.closed[name])}
-    texts = {name: inner.get(name) or _literal(value_at(root.values, (*place, name))) for name in names}
+    texts = {name: inner.get(name) or literal(value_at(root.values, (*place, name))) for name in names}
     return f"merge({', '.join([_map_text(texts), here, *([_map_text(inner)] if inner else [])])})"
 
 
@@ -287,11 +287,6 @@ def _reads_as(text: str, pieces: list[str | Expression]) -> bool:
 
 def _wrapped(text: str) -> str:
     return f"{OPEN}{text}}}"
-
-
-def _literal(value: Any) -> str:
-    text = literal(value)
-    return f"({text})" if text.startswith("-") else text
 
 
 def _map_text(entries: Mapping[str, str]) -> str:

@@ -183,6 +183,17 @@ SAME = [
     ),
     pytest.param(
         world(
+            gauge(patch("/spec/x", "a$${spec.text}${metadata.name}"), fields={"text": "string"}),
+            config={"text": "{metadata.name}"},
+        ),
+        {},
+        id="text-that-would-open-one-beside-another",
+    ),
+    pytest.param(
+        world(gauge(patch("/spec/x", "${has(spec.a)}"), env={"a": "string"})), {}, id="values-are-there-without-any"
+    ),
+    pytest.param(
+        world(
             gauge(
                 patch("/spec/x", "${spec.empty} ${spec.n}"),
                 fields={"empty": 'string | default=""'},
@@ -498,6 +509,14 @@ REFUSED = [
         gauge(patch("/spec/x", 1), validation={"rules": [{"expression": "env.name != ''", "message": "no"}]}),
         "must use what is fixed, because a definition has no rules: \"env.name != ''\"",
         id="rule",
+    ),
+    pytest.param(
+        gauge(
+            patch("/spec/x", "${spec}", condition="${spec.on}"),
+            env={"on": "boolean | default=true", "n": "integer | default=1"},
+        ),
+        'must name the fields that it uses, because some of them are fixed: "spec"',
+        id="values-of-which-some-decide-on-placement",
     ),
     pytest.param(
         gauge(creates=[{"id": "wheel", "resource": MAP}]),
