@@ -60,13 +60,18 @@ def _is_harmless(one: TemplateChange) -> bool:
 
 
 def _change(one: TemplateChange) -> str:
-    names, kinds = ", ".join(one.properties), ", ".join(one.lands_on)
-    what = f"{names} changed, on {kinds or 'nothing that it has'}" if names else ""
+    what = f"{', '.join(one.properties)} changed{_where(one)}" if one.properties else ""
     if one.moved_from:
         moved = f"{one.child} was one of {one.moved_from}: to its operator it is another, with other pods"
         return f"{moved}; {what}" if what else moved
-    rolls = {True: "restarts its pods", False: "restarts no pods", None: "may restart pods, which nobody knows here"}
+    rolls = {True: "restarts its pods", False: "restarts no pods", None: "may restart pods, for nobody here knows"}
     return f"{one.child} {rolls[one.rolls]}: {what}"
+
+
+def _where(one: TemplateChange) -> str:
+    if one.lands_on:
+        return f", on {', '.join(one.lands_on)}"
+    return "" if one.rolls is None else ", on nothing that it has"
 
 
 def _children(recorded: object) -> list[Mapping[str, Any]]:
