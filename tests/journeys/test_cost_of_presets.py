@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.rules.guards import Unit
 from tests.support.beginnings import begin
-from tests.support.decided_fleet import DecidedFleet
+from tests.support.decided_fleet import DecidedFleet, preset_room
 from tests.support.presets import (
     Options,
     cluster,
@@ -130,7 +130,8 @@ def large_fleet() -> DecidedFleet:
             **{CLUSTER.format(one): cluster(one, one.partition("-")[0]) for one in MANY},
             **{FILE.format(one): preset(one, options, plugin={"releaseName": one}) for one in MANY_PRESETS},
             FILE.format(CHANGED): many(sizes),
-        }
+        },
+        preset_room(),
     )
 
 

@@ -1,4 +1,4 @@
-"""A fleet without Git: the room of presets, decisions and the renderer as they are, branches as values in memory.
+"""A fleet without Git: a room, decisions and the renderer as they are, branches as values in memory.
 
 For fleets that are too large for a test to commit. Every pass is one of a service that remembers.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from reconciler.packages.update import MergeOptions
 from reconciler.planning.decide import Question, decide
@@ -16,12 +16,17 @@ from reconciler.planning.outcome import Draft, Rendered
 from reconciler.planning.render import Engine, Renderer
 from reconciler.planning.source import Ingredients
 from reconciler.planning.state import Offer, PackageRecord, Seen
-from reconciler.rules.clusters.inventory import read_inventory
+from reconciler.rules.clusters.inventory import Inventory, read_inventory
+from reconciler.rules.composition.room import Memory as ComponentMemory
+from reconciler.rules.composition.room import Surroundings as ComponentSurroundings
+from reconciler.rules.composition.room import components_of
 from reconciler.rules.guards import Unit
 from reconciler.rules.overrides.read_policy import read_policies
-from reconciler.rules.presets.room import Memory, Surroundings, presets_of
+from reconciler.rules.presets.room import Memory as PresetMemory
+from reconciler.rules.presets.room import Surroundings as PresetSurroundings
+from reconciler.rules.presets.room import presets_of
 from reconciler.rules.repository import read_repositories
-from reconciler.rules.variant import Owner, Upstream, Variant
+from reconciler.rules.variant import Owner, RoomResult, Upstream, Variant
 from reconciler.snapshot.catalog import Catalog, ParseMemory, read_catalog
 from reconciler.snapshot.files import File, FileTree
 from reconciler.snapshot.objects import CommitId, TreeId, blob_id
@@ -54,24 +59,44 @@ class Trees:
         return ""
 
     def upstream(self, upstream: Upstream) -> FileTree:
-        raise AssertionError("what presets make has no upstream")
+        raise AssertionError("what a room makes has no upstream")
 
     def is_behind(self, upstream: Upstream, commit: CommitId) -> bool:
-        raise AssertionError("what presets make has no upstream")
+        raise AssertionError("what a room makes has no upstream")
 
     def lock_tree(self, files: FileTree) -> TreeId | None:
-        raise AssertionError("what presets make has no lock")
+        raise AssertionError("what a room makes has no lock")
+
+
+class Room(Protocol):
+    """A room of rules, which remembers what it made in the pass before."""
+
+    def __call__(self, catalog: Catalog, inventory: Inventory, before: DecidedFleet) -> RoomResult:
+        """Return what it makes of a catalog."""
+        ...
+
+
+def preset_room() -> Room:
+    """Return the room that makes Plugins."""
+    memory = PresetMemory()
+    return lambda catalog, inventory, before: presets_of(catalog, inventory, PresetSurroundings(before), memory)
+
+
+def component_room() -> Room:
+    """Return the room that makes the packages of components."""
+    memory = ComponentMemory()
+    return lambda catalog, inventory, before: components_of(catalog, inventory, ComponentSurroundings(before), memory)
 
 
 class DecidedFleet:
-    """A config whose Plugins are drafted by each pass that changes them; people publish nothing."""
+    """A config whose packages are drafted by each pass that changes them; people publish nothing."""
 
-    def __init__(self, files: Mapping[str, str]) -> None:
+    def __init__(self, files: Mapping[str, str], room: Room) -> None:
         self.files = dict(files)
+        self._room = room
         self._trees = Trees()
         self._parsed: ParseMemory = {}
         self._catalog: Catalog | None = None
-        self._memory = Memory()
         self._records: dict[Unit, PackageRecord] = {}
 
     def look(self, changes: Mapping[str, str] | None = None) -> Decided:
@@ -80,9 +105,9 @@ class DecidedFleet:
         tree = FileTree({path: File(text.encode()) for path, text in self.files.items()})
         catalog = self._catalog = read_catalog(tree, self._parsed, before=self._catalog)
         inventory = read_inventory(catalog, read_repositories(catalog)[0])
-        room = presets_of(catalog, inventory, Surroundings(self), self._memory)
+        made = self._room(catalog, inventory, self)
         mile = LastMile(read_policies(catalog), inventory.clusters)
-        return self._decided(room.variants, Renderer(catalog, mile, Engine("safe", merging=MergeOptions())))
+        return self._decided(made.variants, Renderer(catalog, mile, Engine("safe", merging=MergeOptions())))
 
     def _decided(self, variants: Iterable[Variant], renderer: Renderer) -> Decided:
         found = Decided()
