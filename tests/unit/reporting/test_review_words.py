@@ -158,6 +158,26 @@ def test_what_policies_changed_stands_between_what_changed_and_why() -> None:
     assert shown["overridden"] == ["Deployment/web /spec/replicas: 3 → 5 by ClusterOverridePolicy/edge"]
 
 
+def test_what_restarts_stands_before_everything_but_conflicts() -> None:
+    child = {
+        "resource": "KafkaNodePool/shop/brokers", "parent": "Kafka/shop/orders", "mode": "materialise",
+        "properties": [{"name": "pod", "source": "pool", "shadowed": ["priorityClassName"]}],
+        "toRepeat": "spec: {}\n",
+    }  # fmt: skip
+    package = replace(GW, status={**STATUS, "templates": [child]})
+    one = sheet(contents=(replace(CHANGED, package=package, templates=("brokers restarts its pods",)),))
+    told = "KafkaNodePool/shop/brokers of Kafka/shop/orders, written into it: pod by pool hides priorityClassName"
+    lines = sheet_text(one, 10_000, 0).splitlines()
+
+    assert lines[3].startswith("  conflict: ")
+    assert lines[4] == "  templates: brokers restarts its pods"
+    assert f"  child: {told}" in lines
+    assert lines[-2:] == ["  # for KafkaNodePool/shop/brokers to inherit and add", "    spec: {}"]
+    assert "<summary>To inherit and add</summary>" in sheet_markdown(one, 10_000, 0)
+    (shown,) = sheet_data(one, 0)["contents"]
+    assert (shown["templates"], shown["children"]) == (["brokers restarts its pods"], [told])
+
+
 def test_markdown_keeps_what_people_wrote_as_code() -> None:
     hostile = replace(CHANGED, package=replace(GW, status={**STATUS, "task": "`<b>` # x\n- y"}))
 
