@@ -24,7 +24,7 @@ def json_schema(schema: Schema) -> dict[str, Any]:
 def engine_schema(schema: Schema, *, required: bool) -> dict[str, Any]:
     """Return a JSON Schema for the validator: with `re2` for `pattern`, and the ranges that numbers have anyway.
 
-    Without `required`, fields may be missing, or null, which is the same (openchoreo 4.4).
+    Without `required`, fields and entries may be missing, or null, which is the same (openchoreo 4.4).
     """
     return converted(schema, _strict if required else _lenient)
 
@@ -65,13 +65,15 @@ def _strict(schema: Schema) -> dict[str, Any]:
 
 
 def _lenient(schema: Schema) -> dict[str, Any]:
-    draft = _strict(schema)
-    draft.pop("required", None)
-    for field in draft.get("properties", {}).values():
+    # how many entries there are shows when all layers are one
+    draft = {keyword: value for keyword, value in _strict(schema).items() if keyword not in _OF_THE_WHOLE}
+    entries = draft.get("additionalProperties")
+    for field in (*draft.get("properties", {}).values(), *([entries] if isinstance(entries, dict) else [])):
         _let_be_null(field)
     return draft
 
 
+_OF_THE_WHOLE = frozenset(("required", "minProperties", "maxProperties"))
 _ENFORCED = frozenset(
     (
         *("type", "enum", "re2", "minLength", "maxLength"),
