@@ -1,0 +1,65 @@
+"""What docs/templates.md tells people to write makes what the page says, and what it names is there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from reconciler.daemon.codes import ALL_CODES
+from reconciler.krm.findings import errors
+from reconciler.krm.yaml import parse
+from reconciler.reporting.templates import child_lines
+from reconciler.rules.templates.read_rule import built_in_rule, read_merge_rules
+from reconciler.settings import RuleSettings
+from reconciler.snapshot.catalog import read_catalog
+from tests.cases.case_world import Case, CaseWorld
+from tests.unit.rules.templates.template_world import tree
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "templates.md"
+EXAMPLE, POOL, REPEAT, RULE = re.findall(r"^```yaml\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+
+
+class PageCase(Case):
+    """The example of the page."""
+
+    @cached_property
+    def data(self) -> Mapping[str, Any]:
+        """The config is what people are told to write."""
+        return {"repos": {}, "config": {"orders.yaml": EXAMPLE}}
+
+
+def test_the_example_makes_what_the_page_says(tmp_path: Path) -> None:
+    rendered = CaseWorld(PageCase(PAGE), tmp_path).render()
+    status: Any = parse(rendered["kiel/.reconciler/resources/streaming.yaml"]).documents[0].data["status"]
+
+    assert rendered["kiel/resources/streaming/kafkanodepool-brokers.yaml"].decode() == POOL
+    assert status["templates"][0]["toRepeat"] == REPEAT
+    assert f"\n{child_lines(status['templates'], 1)[0]}\n" in PAGE.read_text()
+
+
+def test_the_page_names_what_pools_share() -> None:
+    *names, last = (f"`{name}`" for name in built_in_rule().properties)
+
+    assert f"share eight properties: {', '.join(names)} and {last}." in PAGE.read_text()
+
+
+def test_the_rule_of_the_page_is_one() -> None:
+    found = read_merge_rules(read_catalog(tree({"rule.yaml": RULE})))
+
+    assert errors(found.findings) == ()
+    assert [one.name for one in found.rules] == ["grid-shard", built_in_rule().name]
+
+
+def test_codes_and_settings_of_the_page_are_there() -> None:
+    codes = {one.name for one in ALL_CODES}
+    told = {
+        code for codes in re.findall(r"\((`[A-Z][^)]*)\)", PAGE.read_text()) for code in re.findall(r"`(\w+)`", codes)
+    }
+    settings = set(re.findall(r"`rules\.([a-z_]+)", PAGE.read_text()))
+
+    assert len(told) > 10
+    assert told <= codes
+    assert settings <= set(RuleSettings.model_fields)
