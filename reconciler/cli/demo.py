@@ -40,6 +40,10 @@ What to try next, from {folder}:
   sed -i.bak 's/mirror.us-east/cache.us-east/' config/policies.yaml && rm config/policies.yaml.bak
   reconciler plan config --fleet fleet.git           # an override policy: this time Boston and Chicago move
 
+  sed -i.bak 's/numbers:1.0/numbers:1.1/' config/apps.yaml && rm config/apps.yaml.bak
+  reconciler plan config --fleet fleet.git           # a new build of a component: one draft, in Lisbon
+  reconciler explain lisbon/components/fair/edge/numbers Deployment/numbers --config config --fleet fleet.git
+
   sed -i.bak 's/revision: v1/revision: v2/' config/gateway.yaml && rm config/gateway.yaml.bak
   reconciler plan config --fleet fleet.git           # a new upstream version, on all four
 """

@@ -16,6 +16,7 @@ from reconciler.planning.source import Ingredients
 from reconciler.rules.variant import Variant
 from tests.support.beginnings import begin, drafted, published
 from tests.support.command_line import Ended, run_in
+from tests.support.components import components_published, package_of
 from tests.support.git_env import read_refs
 from tests.support.policies import (
     ATTACHED,
@@ -35,6 +36,11 @@ LOGS = ("berlin/plugins/logs-berlin", "Plugin/logs-berlin")
 @pytest.fixture
 def presets(tmp_path: Path) -> World:
     return begin(tmp_path, presets_published)
+
+
+@pytest.fixture
+def components(tmp_path: Path) -> World:
+    return begin(tmp_path, components_published)
 
 
 @pytest.fixture
@@ -212,3 +218,34 @@ def test_a_destination_that_is_left_alone_says_why(policies: World) -> None:
 
     assert done.returncode == 1
     assert "DestinationMissing" in done.stdout
+
+
+CART = f"lisbon/{package_of('cart')}"
+
+
+def test_a_value_of_a_component_is_told_with_what_it_was_made_of(components: World) -> None:
+    of_template, replicas = told(components, CART, "Deployment/cart", "/spec/replicas")["values"]
+
+    (step,) = replicas["steps"]
+    (given,) = step["values"]
+    assert (step["layer"], step["by"], step["line"] > 0) == ("definition", "ComponentDefinition/_cluster/service", True)
+    assert (of_template["steps"][0]["where"], "pointer" in of_template) == ("spec.resources[0].template", False)
+    assert (given["name"], given["file"], given["line"] > 0) == ("spec.replicas", "shop/cart.yaml", True)
+
+
+def test_addons_are_told_in_the_order_of_their_work(components: World) -> None:
+    text = run(components, CART).stdout
+
+    assert "  addons, in the order of their work: fence/main, trace-agent/default\n" in text
+
+
+def test_an_edit_of_a_component_is_told_as_a_persons_beside_its_template(components: World) -> None:
+    path = f"{package_of('cart')}/deployment-cart.yaml"
+    components.edit("clusters/lisbon", path, "    rate: r10\n", "    rate: r10\n    ours: 'yes'\n")
+
+    rest = told(components, CART, "Deployment/cart")["rest"]
+
+    assert [(one.get("pointer", ""), one["from"]) for one in rest] == [
+        ("/metadata/labels/ours", "edit"),
+        ("", "source"),
+    ]

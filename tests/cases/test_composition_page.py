@@ -1,0 +1,89 @@
+"""What docs/composition.md tells people to write makes what the page says, and its tables name what there is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.daemon.codes import ALL_CODES
+from reconciler.krm.yaml import parse
+from reconciler.rules.composition.patching.operations import OPS
+from reconciler.rules.composition.patching.targets import FIELDS
+from reconciler.rules.composition.schema import read_schema
+from reconciler.rules.composition.text import PATCH
+from reconciler.settings import RuleSettings
+from tests.cases.case_world import Case, CaseWorld
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "composition.md"
+TEXT = PAGE.read_text()
+WHERE = "components/live/shop/orders"
+
+
+def blocks(language: str) -> list[str]:
+    """Return the blocks of a language on the page."""
+    return re.findall(rf"^```{language}\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
+
+
+def first_column(title: str) -> set[str]:
+    """Return the names that the rows of the table with this head name first."""
+    table = TEXT.partition(f"| {title} |")[2].partition("\n\n")[0]
+    return {name for row in re.findall(r"^\| (.*?) \|", table, re.MULTILINE) for name in re.findall(r"`([^`]+)`", row)}
+
+
+class PageCase(Case):
+    """The example of the page."""
+
+    @cached_property
+    def data(self) -> Mapping[str, Any]:
+        """The config is what people are told to write."""
+        return {"repos": {}, "config": {"orders.yaml": blocks("yaml")[0]}}
+
+
+def test_the_example_makes_what_the_page_says(tmp_path: Path) -> None:
+    rendered = CaseWorld(PageCase(PAGE), tmp_path).render()
+    summary: Any = parse(rendered["status/summary.yaml"]).documents[0].data
+    claim: Any = parse(rendered[f"kiel/{WHERE}/persistentvolumeclaim-orders-cache.yaml"]).documents[0].data
+
+    assert rendered[f"kiel/{WHERE}/deployment-orders.yaml"].decode() == blocks("yaml")[1]
+    assert claim["spec"]["resources"]["requests"]["storage"] == "20Gi"
+    assert (summary["totals"]["findings"], summary["totals"]["drafted"]) == (0, 1)
+    assert {f"status/types/_cluster/public-api/{name}" for name in ("crd.yaml", "plan.yaml", "schema.json")} <= {
+        *rendered
+    }
+
+
+@pytest.mark.parametrize(
+    ("title", "names"),
+    [
+        pytest.param("variable", {*PATCH, "item", "var"}, id="variables"),
+        pytest.param("operation", {*OPS}, id="operations"),
+        pytest.param("field", {"selector.matchLabels" if one == "selector" else one for one in FIELDS}, id="targets"),
+    ],
+)
+def test_the_tables_have_all_that_there_is(title: str, names: set[str]) -> None:
+    assert first_column(title) == names
+
+
+def test_all_markers_are_on_the_page() -> None:
+    told = {name.partition("=")[0] for name in first_column("written")}
+    (fault,) = read_schema({"parameters": {"a": "string | qqqqq=1"}}, ()).faults
+    known = fault.message.partition("known are ")[2].split(", ")
+
+    assert len(known) > 20
+    assert {*known} <= told
+
+
+def test_codes_and_settings_of_the_page_are_there() -> None:
+    codes = {one.name for one in ALL_CODES}
+    told = set(re.findall(r"\(`([A-Z][A-Za-z]+)`\)", TEXT))
+    settings = set(re.findall(r"`rules\.([a-z_]+)", TEXT))
+
+    assert told
+    assert told <= codes
+    assert settings == {"runtime_composition"}
+    assert settings <= RuleSettings.model_fields.keys()
