@@ -87,6 +87,9 @@ def read_merge_rule(one: ConfigObject) -> tuple[MergeRule | None, tuple[Finding,
 def _read_side(fields: Fields) -> Side:
     group, kind = fields.text("apiGroup"), fields.text("kind", required=True)
     called = fields.text("called") or kind.lower()
+    if (group, kind) == ("", "Secret"):
+        # what a template comes to is told in status files, plans and explanations
+        fields.fault("kind", "must be another than Secret, whose values may not be shown")
     return Side(group, kind, _read_path(fields), called, fields.texts("versions"))
 
 

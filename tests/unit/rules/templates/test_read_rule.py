@@ -90,6 +90,18 @@ def test_the_built_in_rule() -> None:
             "must be another",
             id="one-kind",
         ),
+        pytest.param(
+            {"parent": {"kind": "Secret", "path": "stringData"}},
+            "/spec/parent/kind",
+            "must be another than Secret, whose values may not be shown",
+            id="secrets-give-nothing",
+        ),
+        pytest.param(
+            {"child": {"kind": "Secret", "path": "stringData", "parentLabel": "x"}},
+            "/spec/child/kind",
+            "must be another than Secret, whose values may not be shown",
+            id="secrets-take-nothing",
+        ),
     ],
 )
 def test_faults(changed: Any, pointer: str, message: str) -> None:
