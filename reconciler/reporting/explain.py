@@ -22,6 +22,7 @@ from reconciler.planning.templates import TEMPLATE
 from reconciler.reporting.field_lines import FieldLines
 from reconciler.reporting.origins import Kind, Origins, Pointer, value_of
 from reconciler.reporting.secrets import mask
+from reconciler.reporting.templates import children_data
 from reconciler.rules.presets.layers import LAYERS, Layer
 from reconciler.rules.presets.model import GROUP, PLUGIN
 from reconciler.rules.variant import Owner, Variant
@@ -205,7 +206,7 @@ class _Book:
     def children(self) -> tuple[Mapping[str, Any], ...]:
         """The children whose templates were merged, or would be."""
         templates = self._rendered.templates if self._rendered else None
-        return tuple(one.as_data() for one in templates.effects) if templates else ()
+        return tuple(children_data(templates.effects if templates else ()))
 
     @cached_property
     def resources(self) -> tuple[PackageResource, ...]:

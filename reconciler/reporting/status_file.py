@@ -16,6 +16,7 @@ from reconciler.planning.destination import Destination
 from reconciler.planning.outcome import Draft, Rendered
 from reconciler.reporting.inputs import inputs_data
 from reconciler.reporting.kptfile_changes import kptfile_lock
+from reconciler.reporting.templates import children_data
 
 API_VERSION = "reconciler.dev/v1alpha1"
 KIND = "PackageStatus"
@@ -59,7 +60,7 @@ def _status(draft: Draft, destination: Destination, config: str) -> dict[str, An
         "appliedOverrides": provenance.applied() if (provenance := draft.variant.provenance) else [],
         "layers": [*(provenance.layers() if provenance else ()), *(templates.as_data() if templates else ())],
         "overrides": [dict(one) for one in rendered.overrides],
-        "templates": [one.as_data() for one in templates.effects] if templates else [],
+        "templates": children_data(templates.effects if templates else ()),
         "results": [dict(result) for result in rendered.results],
         "warnings": list(_warnings(rendered.findings)),
     }

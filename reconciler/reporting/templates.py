@@ -13,9 +13,11 @@ from reconciler.planning.outcome import Draft, Rendered
 from reconciler.reporting.changes import limited
 from reconciler.reporting.markdown import folded_block
 from reconciler.reporting.package_status import text
+from reconciler.reporting.secrets import mask
 from reconciler.reporting.sections import items
 from reconciler.reporting.values import one_line
 from reconciler.rules.templates.change import TemplateChange
+from reconciler.rules.templates.effect import TemplateEffect
 
 TEMPLATES = "Templates:"
 """The title under which the commit of a draft tells what it does by templates."""
@@ -47,12 +49,17 @@ def folded_repeats(recorded: object) -> list[str]:
     return folded_block("To inherit and add", told, "yaml") if told else []
 
 
+def children_data(effects: Iterable[TemplateEffect]) -> list[dict[str, Any]]:
+    """Return children as status files tell of them, without what texts in their templates write of Secrets."""
+    return [mask(one.as_data()) for one in effects]
+
+
 def news_of_children(draft: Draft) -> list[dict[str, Any]]:
     """Return the children that a draft is about, as status files tell of them: all of a package that is new."""
     rendered = draft.rendered
     about = {one.child for one in rendered.template_changes}
     effects = rendered.templates.effects if rendered.templates else ()
-    return [one.as_data() for one in effects if one.child.key in about or not draft.before]
+    return children_data(one for one in effects if one.child.key in about or not draft.before)
 
 
 def _is_harmless(one: TemplateChange) -> bool:

@@ -283,6 +283,19 @@ def test_a_report_is_part_of_what_makes_a_commit(one: Rendered, other: Rendered,
     assert (one.review == other.review) is is_same
 
 
+def test_what_a_template_writes_of_a_secret_is_shown_nowhere() -> None:
+    manifest = "apiVersion: v1\nkind: Secret\nstringData: {password: hunter2}\n"
+    own = {"kafkaContainer": {"env": [{"name": "MANIFEST", "value": manifest}]}}
+    made = draft({}, {}, rendered=rendered(Options("report"), own))
+    plan = fleet(destination_plan(made))
+    known = Explained("eu-1/gw", CONFIG, {}, variant().owner, variant(), made.rendered)
+    found = explain(known, "KafkaNodePool/brokers")
+    told = [str(status(made)), message(made), plan_text(plan, 0), str(plan_json(plan, 0)), str(explanation_data(found))]
+
+    assert [text for text in told if "hunter2" in text] == []
+    assert status(made)["templates"][0]["template"]["kafkaContainer"]["env"][0]["value"] == "*****"
+
+
 # explaining it
 
 
