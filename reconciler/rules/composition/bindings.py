@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.krm.findings import Finding
-from reconciler.krm.identity import ObjectKey
 from reconciler.rules.clusters.inventory import Inventory
 from reconciler.rules.composition.codes import (
     COMPONENT_TYPE_NOT_FOUND,
@@ -146,8 +145,3 @@ def _bound(
         where = binding.one.where_at(("spec", "environment"))
         return Unbound(binding.one, (ENVIRONMENT_NOT_FOUND.finding(message, where),))
     return Bound(binding, components.found[name], environment, clusters)
-
-
-def is_binding(key: ObjectKey) -> bool:
-    """Return whether an object is a binding, which owns packages."""
-    return (key.group, key.kind) == (GROUP, BINDING)

@@ -44,10 +44,5 @@ def crd_name(kind: str, group: str) -> str:
     return f"{plural(kind)}.{group}"
 
 
-def instance_key(addon: str, instance_id: str) -> str:
-    """Return what logs, status and provenance call one instance of an addon (openchoreo 2)."""
-    return f"{addon}/{instance_id}"
-
-
 def _capital(part: str) -> str:
     return part[:1].upper() + part[1:]

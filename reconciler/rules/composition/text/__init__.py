@@ -4,15 +4,9 @@ What kinds of objects have templates, and in which order they are rendered, is n
 """
 
 from reconciler.rules.composition.text.condition import Condition, compile_condition
+from reconciler.rules.composition.text.literals import as_template, literal
 from reconciler.rules.composition.text.loop import Loop, compile_loop
 from reconciler.rules.composition.text.nodes import Origin
-from reconciler.rules.composition.text.rewrite import (
-    Renaming,
-    as_template,
-    literal,
-    rewrite_expression,
-    rewrite_template,
-)
 from reconciler.rules.composition.text.rule import CompiledRule, compile_rule
 from reconciler.rules.composition.text.scope import ADDON, BASE, PATCH, RESERVED, Scope, declare, shape_of
 from reconciler.rules.composition.text.template import Template, compile_template
@@ -26,7 +20,6 @@ __all__ = [
     "Condition",
     "Loop",
     "Origin",
-    "Renaming",
     "Scope",
     "Template",
     "as_template",
@@ -36,7 +29,5 @@ __all__ = [
     "compile_template",
     "declare",
     "literal",
-    "rewrite_expression",
-    "rewrite_template",
     "shape_of",
 ]

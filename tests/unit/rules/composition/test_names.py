@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.rules.composition.names import addon_key, camel_case, crd_name, generated_kind, instance_key, plural
+from reconciler.rules.composition.names import addon_key, camel_case, crd_name, generated_kind, plural
 
 
 @pytest.mark.parametrize(
