@@ -69,4 +69,3 @@ def test_the_plural_of_a_kind(kind: str, expected: str) -> None:
 
 def test_names_with_two_parts() -> None:
     assert crd_name("Proxy", "apps.example.org") == "proxies.apps.example.org"
-    assert instance_key("volume", "scratch") == "volume/scratch"
