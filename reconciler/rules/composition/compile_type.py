@@ -24,7 +24,7 @@ from reconciler.rules.composition.codes import (
     INSTANCE_ID_IMPLICIT,
     INSTANCE_ID_MISSING,
 )
-from reconciler.rules.composition.effective import Layer, effective_values, static_findings
+from reconciler.rules.composition.effective import Layer, static_findings
 from reconciler.rules.composition.faults import Fault
 from reconciler.rules.composition.library import Library
 from reconciler.rules.composition.model import AllowedAddon, ComponentType, Instance, PlatformAddon, Side
@@ -187,9 +187,7 @@ class _Compile:
     def _values(self, plan: Plan) -> Iterator[Finding]:
         """Yield what is wrong with what the type says of values (openchoreo 11.4)."""
         for use in plan.platform:
-            layer = Layer("platform", self.one, use.config_path, use.config)
-            found = tuple(static_findings(layer, use.schema))
-            yield from found or effective_values((layer,), use.schema, use.addon.schema).findings
+            yield from tuple(static_findings(use.config_layer, use.schema)) or use.values.findings
         for one in self.read.allowed:
             layer = Layer("defaults", self.one, (*one.path, "defaults"), one.defaults)
             yield from static_findings(layer, self._addon(one.name).schema.full)

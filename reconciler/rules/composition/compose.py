@@ -92,20 +92,18 @@ class Canvas:
         """Render an entry, once for each round of its loop."""
         if not entry.include.holds(bindings, self.budget):
             return
+        standing = {each.key: each for each in self.objects}
         for inside in entry.loop.rounds(bindings, self.budget):
             data, origins = entry.template.render_traced(inside, self.budget)
             if data is OMIT:
                 continue
             trail = Trail(one, by, entry.template.path, parts=origins, loop=entry.loop)
             made = Rendered(name, data, Writers(self.is_ordered, by), by, [trail])
-            self._refuse_twice(made, entry)
-            self.objects.append(made)
-
-    def _refuse_twice(self, made: Rendered, entry: ObjectTemplate) -> None:
-        for other in self.objects:
-            if other.key == made.key:
+            other = standing.setdefault(made.key, made)
+            if other is not made:
                 message = f"must not make {made.key} again: {both_makers(other, made)} do"
                 raise FaultError(fault_of(OBJECT_DUPLICATE, entry.path, message))
+            self.objects.append(made)
 
     def _patch(self, patch: Patch, bindings: Bindings, one: ConfigObject, by: Instance) -> None:
         if not patch.condition.holds(bindings, self.budget):
@@ -130,7 +128,7 @@ class Canvas:
         path = place.path.render(bindings, self.budget) if place.path else None
         value, origins = _value(place, bindings, self.budget)
         operation = place.operation.rendered(value, path)
-        each.keep_original()
+        each.begin_change()
         done = each.writers.patch(each.data, operation, by, self.allowance, skip_missing=patch.skips)
         each.trails += (Trail(one, by, place.operation.at, write, origins, patch.loop) for write in done.writes)
         self.findings += (_told(note, each, one, place.operation.at) for note in done.notes)

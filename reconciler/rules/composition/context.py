@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,8 +19,8 @@ class Facts:
 
     @property
     def bindings(self) -> dict[str, Any]:
-        """The variables by which templates see them, for them alone."""
-        return {"env": deepcopy(self.env), "build": deepcopy(self.build), "workload": deepcopy(self.workload)}
+        """The variables by which templates see them; what expressions give is a copy."""
+        return {"env": self.env, "build": self.build, "workload": self.workload}
 
 
 def facts_of(binding: EnvBinding, environment: Environment, build: Build | None) -> Facts:

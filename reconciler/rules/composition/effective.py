@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from reconciler.krm.conflicts import ABSENT
@@ -52,8 +53,8 @@ class Effective:
         """Return the layer that gave the value at `path`, None where that is a default."""
         return next((one for one in reversed(self.layers) if one.holds(path)), None)
 
-    @property
-    def bindings(self) -> dict[str, Any]:
+    @cached_property
+    def bindings(self) -> Mapping[str, Any]:
         """The variables by which templates see them."""
         parts = {"parameters": self.schema.parameters, "envOverrides": self.schema.env_overrides}
         return {"spec": self.data, **{name: _section(self.data, part) for name, part in parts.items()}}

@@ -8,7 +8,6 @@ from typing import Any
 
 from reconciler.krm.digest import digest
 from reconciler.krm.yaml import WIDE_STYLE, emit
-from reconciler.rules.composition.effective import Layer, effective_values
 from reconciler.rules.composition.model import API_VERSION
 from reconciler.rules.composition.plan import Plan, Use
 from reconciler.rules.composition.schema import crd, json_schema
@@ -37,7 +36,7 @@ def plan_data(plan: Plan) -> dict[str, Any]:
             "name": definition.key.name, "version": plan.definition.version,
             "digest": digest(definition.data["spec"]),
         },
-        "platformAddons": [{**_platform(use), "config": _values(use)} for use in plan.platform],
+        "platformAddons": [{**_platform(use), "config": use.values.data} for use in plan.platform],
         "developerAddons": [_developer(use) for use in plan.allowed.values()],
     }  # fmt: skip
 
@@ -59,8 +58,3 @@ def _platform(use: Use) -> dict[str, Any]:
 def _developer(use: Use) -> dict[str, Any]:
     addon = use.addon
     return {"name": addon.name, "key": use.key, "version": addon.version, "digest": addon.digest}
-
-
-def _values(use: Use) -> dict[str, Any]:
-    layer = Layer(use.side, use.by, use.config_path, use.config)
-    return effective_values((layer,), use.schema, use.addon.schema).data

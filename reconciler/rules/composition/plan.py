@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from reconciler.krm.yaml import Path
 from reconciler.rules.composition.catalogue import Addon, Definition
+from reconciler.rules.composition.effective import Effective, Layer, effective_values
 from reconciler.rules.composition.model import Component, Instance, Side, Values
 from reconciler.rules.composition.schema import Schema
 from reconciler.rules.composition.text import CompiledRule, Condition
@@ -41,6 +43,16 @@ class Use:
     def config_path(self) -> Path:
         """Where its values are given."""
         return (*self.path, "config")
+
+    @property
+    def config_layer(self) -> Layer:
+        """The values that are given there."""
+        return Layer(self.side, self.by, self.config_path, self.config)
+
+    @cached_property
+    def values(self) -> Effective:
+        """Its values where nobody else says anything of them: the same for all components that it works for."""
+        return effective_values((self.config_layer,), self.schema, self.addon.schema)
 
 
 @dataclass(frozen=True, eq=False)

@@ -141,7 +141,9 @@ class _Run:
 
     def _values_of(self, use: Use, override: Layer | None) -> Effective:
         if use.side == "platform" or use in self.plan.listed:
-            layers = [Layer(use.side, use.by, use.config_path, use.config)]
+            if override is None:
+                return use.values
+            layers = [use.config_layer]
         else:
             layers = [Layer("component", self.component.one, ("spec", use.key), self.component.values[use.key])]
         if override:

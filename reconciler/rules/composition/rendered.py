@@ -42,19 +42,27 @@ class Rendered:
     by: Instance | None
     trails: list[Trail]
     original: dict[str, Any] = field(default_factory=dict)
+    _key: ObjectKey | None = None
 
-    def keep_original(self) -> None:
-        """Remember what was made, before the first change of it."""
+    def begin_change(self) -> None:
+        """Say that `data` is going to change: what was made is remembered, and what it is called may be another."""
+        self._key = None
         if not self.original:
             self.original = deepcopy(self.data)
 
     @property
     def key(self) -> ObjectKey:
         """Its identity."""
-        metadata = self.data.get("metadata")
-        named = metadata if isinstance(metadata, dict) else {}
-        group, _ = split_api_version(str(self.data.get("apiVersion")))
-        return ObjectKey(group, str(self.data.get("kind")), str(named.get("namespace", "")), str(named.get("name")))
+        if self._key is None:
+            self._key = _key_of(self.data)
+        return self._key
+
+
+def _key_of(data: Mapping[str, Any]) -> ObjectKey:
+    metadata = data.get("metadata")
+    named = metadata if isinstance(metadata, dict) else {}
+    group, _ = split_api_version(str(data.get("apiVersion")))
+    return ObjectKey(group, str(data.get("kind")), str(named.get("namespace", "")), str(named.get("name")))
 
 
 def both_makers(one: Rendered, other: Rendered) -> str:
