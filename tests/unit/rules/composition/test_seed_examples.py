@@ -286,7 +286,8 @@ def test_expressions(number: int, expected: Any) -> None:
     fields = {"endpoints": "[]Endpoint", "scaleToZero": {"enabled": "boolean"}, "files": "[]File"}
     result = room([
         cluster(), environment("production"), component_type(),
-        definition(resource(made(data=template)), values=schema(fields, types=types)), written("MarketStall", "my-app", SPEC, namespace="shop"),
+        definition(resource(made(data=template)), values=schema(fields, types=types)),
+        written("MarketStall", "my-app", SPEC, namespace="shop"),
         running("my-app"),
     ])  # fmt: skip
 
