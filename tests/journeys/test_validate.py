@@ -27,8 +27,8 @@ def validated(folder: Path, **settings: object) -> tuple[Finding, ...]:
 
 
 def told(findings: tuple[Finding, ...]) -> list[tuple[str, str]]:
-    """Return what is told, in an order of its own."""
-    return sorted((one.code, one.message) for one in findings)
+    """Return what is told of the config, in an order of its own; what packages hold is not."""
+    return sorted((one.code, one.message) for one in findings if not one.where.package)
 
 
 def odd_options(folder: Path) -> World:
