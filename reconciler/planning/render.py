@@ -28,6 +28,7 @@ from reconciler.planning.conflicts import place_of
 from reconciler.planning.last_mile import Had, LastMile, overridden_condition
 from reconciler.planning.outcome import Rendered
 from reconciler.planning.source import Ingredients, Source, mix, overruled
+from reconciler.planning.template_edits import told_apart
 from reconciler.planning.templates import Templating
 from reconciler.rules.secrets_in_branch import secret_findings
 from reconciler.rules.variant import ConflictPolicy, Injected, Upstream, Variant
@@ -85,6 +86,7 @@ def render(variant: Variant, made: Ingredients, by: Renderer) -> Rendered:
     `Rendered=False` (design 10.19). Raises InterruptedFunctionError.
     """
     view, engine = View(by.answers), by.engine
+    made = told_apart(made, by.templating.rules) if variant.cluster else made
     policy = "upstream" if made.is_generated else variant.conflict_policy or engine.conflict_policy
     options = _merge_options(made, engine, policy, view)
     source = mix(made, variant.strategy, options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from reconciler.krm.conflicts import Conflict
@@ -10,8 +10,10 @@ from reconciler.krm.digest import digest
 from reconciler.krm.findings import at_places, errors, in_package
 from reconciler.krm.identity import ObjectKey
 from reconciler.packages.package import Package
+from reconciler.planning.conflicts import place_of
 from reconciler.planning.outcome import Rendered
-from reconciler.planning.source import overruled
+from reconciler.planning.source import Ingredients, overruled
+from reconciler.planning.template_edits import taken_out
 from reconciler.rules.remembered import Remembered
 from reconciler.rules.templates.change import changes
 from reconciler.rules.templates.model import MergeRule, Options
@@ -74,7 +76,7 @@ class Templating:
         key = (self.rules, *sorted(contents.items()))
         return self.known.of(key, lambda: find_pairs({name: read(name) for name in contents}, self.rules))
 
-    def template(self, variant: Variant, plain: Rendered, now: Pairs, before: Pairs) -> Rendered:
+    def template(self, variant: Variant, plain: Rendered, made: Ingredients, now: Pairs, before: Pairs) -> Rendered:
         """Return a package with the templates of its children merged, and what that changes on the cluster.
 
         `now` are the pairs of all packages of the cluster as they are to be, `before` as they are published there.
@@ -89,17 +91,17 @@ class Templating:
         moved = changes(before, now, self.options, mine)
         return replace(
             rendered, files=done.files, templates=done, template_changes=moved,
-            overruled=(*plain.overruled, *_overruled(plain, done.files)),
+            overruled=(*plain.overruled, *self._overruled(plain, made, done.files)),
         )  # fmt: skip
 
-
-def _overruled(plain: Rendered, files: FileTree) -> tuple[Conflict, ...]:
-    """Return the edits of people that templates undo, and that no rule before them did."""
-    if files is plain.files:
-        return ()
-    known = {(one.file, one.resource, one.pointer) for one in plain.overruled}
-    found = overruled(plain.source, files, STAGE, plain.merging)
-    return tuple(one for one in found if (one.file, one.resource, one.pointer) not in known)
+    def _overruled(self, plain: Rendered, made: Ingredients, files: FileTree) -> Iterator[Conflict]:
+        """Yield the edits of people that templates undo, and that no rule before them did."""
+        known = set(map(place_of, plain.overruled))
+        found = () if files is plain.files else overruled(plain.source, files, STAGE, plain.merging)
+        for one in (*found, *taken_out(made, files, self.rules)):
+            if (place := place_of(one)) not in known:
+                known.add(place)
+                yield one
 
 
 def question_of(key: ObjectKey) -> str:

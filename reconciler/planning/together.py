@@ -171,7 +171,7 @@ class _Together:
         if errors(plain.findings) or not variant.cluster:
             return plain
         package = variant.place.package
-        self.templated[package] = self.shop.templating.template(variant, plain, now, before)
+        self.templated[package] = self.shop.templating.template(variant, plain, made, now, before)
         return self.templated[package]
 
     def _remembering(self, concerned: Sequence[str], outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
