@@ -9,7 +9,7 @@ from functools import cached_property
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.codes import DOWNSTREAM_CONFLICT
 from reconciler.planning.decide import Question, stalled
-from reconciler.planning.destination import nested_packages
+from reconciler.planning.destination import Packages, nested_packages
 from reconciler.planning.ground import Ground
 from reconciler.planning.outcome import Blocked
 from reconciler.planning.state import DestinationState, Seen
@@ -86,14 +86,16 @@ def chosen(claims: Claims, state: DestinationState) -> tuple[dict[str, Variant],
     One or nested packages claimed twice go to the owner in state, else to the least of the owners.
     """
     winners: dict[str, Variant] = {}
+    taken = Packages()
     losers: list[Blocked] = []
     for variant in sorted(claims.variants, key=lambda one: _rank(one, state)):
         package = variant.place.package
-        rivals = [winners[one] for one in (package, *nested_packages(package, winners)) if one in winners]
+        rivals = [winners[one] for one in (package, *taken.nested(package)) if one in winners]
         if rivals:
             losers.append(_lost(variant, rivals[0]))
         else:
             winners[package] = variant
+            taken.add(package)
     return dict(sorted(winners.items())), losers
 
 

@@ -1,8 +1,17 @@
 """Which destinations get in each other's way, and what branches and packages are called."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from reconciler.planning.destination import Destination, are_nested, conflicts, draft_branch, nested_packages
+from reconciler.planning.destination import (
+    Destination,
+    Packages,
+    are_nested,
+    conflicts,
+    draft_branch,
+    nested_packages,
+)
 from tests.unit.planning.values import destination
 
 ONE = destination("one", branch="main", directory="a")
@@ -80,6 +89,18 @@ def test_where_a_package_and_its_status_file_stand(directory: str, path: str, st
 )
 def test_nested_packages(package: str, expected: tuple[str, ...]) -> None:
     assert nested_packages(package, ["a", "a/b/c", "b"]) == expected
+
+
+PATHS = st.lists(st.sampled_from(["a", "b", "ab"]), max_size=4).map("/".join)
+
+
+@given(st.lists(PATHS), PATHS)
+def test_packages_that_are_found_one_by_one_are_those_that_a_look_at_all_finds(known: list[str], package: str) -> None:
+    packages = Packages()
+    for one in known:
+        packages.add(one)
+
+    assert packages.nested(package) == nested_packages(package, set(known))
 
 
 @pytest.mark.parametrize("other", ["a", "a/b", ""])
