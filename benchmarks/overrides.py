@@ -26,8 +26,8 @@ import click
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
-from benchmarks.overrides_world import Sizes, build_world, edit  # noqa: E402
-from benchmarks.passes import Measure, in_a_process, measured, service  # noqa: E402
+from benchmarks.overrides_world import Sizes, build_world  # noqa: E402
+from benchmarks.passes import Measure, edit, in_a_process, measured, service  # noqa: E402
 
 CHANGES: Mapping[str, Callable[[Path], None]] = {
     "policy": lambda folder: edit(folder, "shop-00.yaml", "--log=debug", "--log=trace"),

@@ -59,14 +59,6 @@ def build_world(folder: Path, sizes: Sizes) -> None:
         (config / f"{name}.yaml").write_text(text)
 
 
-def edit(folder: Path, name: str, old: str, new: str) -> None:
-    """Change text of a file of the config, once."""
-    path = folder / "config" / name
-    text = path.read_text()
-    assert old in text, f"{name} has no {old!r}"
-    path.write_text(text.replace(old, new, 1))
-
-
 def _build_catalog(folder: Path, sizes: Sizes) -> None:
     create_repository(folder / "catalog.git")
     mirror = Mirror.open(folder / "cache", str(folder / "catalog.git"))

@@ -10,8 +10,9 @@ import pstats
 import resource
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,10 @@ from reconciler.settings import Settings
 from reconciler.wiring import build_parts, build_push
 
 PROJECT = Path(__file__).resolve().parents[1]
+NEW = ("restart", "again")
+"""The names of passes that are those of a new service."""
+FLOOR = "beside"
+"""The name of the pass that must look, for the config is another one, and finds nothing to do."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,49 @@ def in_a_process(script: str, arguments: Sequence[str]) -> Any:
     """Return the data that a script writes when it is run alone, so that its peak of memory is its own."""
     command = [sys.executable, script, *arguments]
     return json.loads(subprocess.check_output(command, env={**os.environ, "PYTHONPATH": str(PROJECT)}))
+
+
+def measured_in_a_process(script: str, build: Callable[[Path], None], profile: str) -> list[Measure]:
+    """Build a world, and return what its passes cost, which the script runs when it is asked for those inside."""
+    with tempfile.TemporaryDirectory(prefix=f"{Path(script).stem}-") as temporary:
+        world = Path(temporary) / "world"
+        build(world)
+        found = in_a_process(script, ["--inside", str(world), *(("--profile", profile) if profile else ())])
+    return [Measure(**one) for one in found]
+
+
+def run_in_turn(
+    folder: Path, names: Iterable[str], edits: Mapping[str, tuple[str, str, str]], profile: str
+) -> Iterator[Measure]:
+    """Yield the passes over a world by name, one after the other, each with the edit of the config before it."""
+    os.chdir(folder)
+    passes = service()
+    for name in names:
+        if name in NEW:
+            passes = service()
+        if name in edits:
+            edit(folder, *edits[name])
+        yield measured(name, passes, profiled=name == profile)
+
+
+def edit(folder: Path, name: str, old: str, new: str) -> None:
+    """Change text of a file of the config, once."""
+    path = folder / "config" / name
+    text = path.read_text()
+    assert old in text, f"{name} has no {old!r}"
+    path.write_text(text.replace(old, new, 1))
+
+
+def table(title: str, names: Mapping[str, str], measures: Sequence[Measure]) -> str:
+    """Return passes as a table; `names` say what each is, and CPU seconds are compared with those of the floor."""
+    (floor,) = (one.cpu_seconds for one in measures if one.name == FLOOR)
+    lines = [f"{title}\n", "| pass | seconds | CPU seconds | to the floor | peak MiB | renders | drafts |"]
+    lines += [f"|---|{'---:|' * 6}"]
+    for one in measures:
+        ratio = f"{one.cpu_seconds / floor:.2f}"
+        figures = (one.seconds, one.cpu_seconds, ratio, one.peak_mib, one.renders, one.drafts)
+        lines += [f"| {names[one.name]} | {' | '.join(map(str, figures))} |"]
+    return "\n".join(lines)
 
 
 def service() -> Passes:

@@ -12,10 +12,7 @@ processes, too; memory is the peak of the process itself so far.
 from __future__ import annotations
 
 import json
-import os
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -24,8 +21,7 @@ import click
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
-from benchmarks.overrides_world import edit  # noqa: E402
-from benchmarks.passes import Measure, in_a_process, measured, service  # noqa: E402
+from benchmarks.passes import measured_in_a_process, run_in_turn, table  # noqa: E402
 from benchmarks.presets_world import CHANGES, Sizes, build_world  # noqa: E402
 
 NAMES = {
@@ -39,8 +35,6 @@ NAMES = {
     "default": "a default of a definition",
     "again": "no change, a new service again",
 }
-NEW = ("restart", "again")
-FLOOR = "beside"
 
 
 @click.command()
@@ -53,39 +47,15 @@ FLOOR = "beside"
 def main(clusters: int, presets: int, edge: int, as_json: bool, profile: str, inside: Path | None) -> None:
     """Build a fleet with presets, and measure its passes."""
     if inside:
-        click.echo(json.dumps([asdict(one) for one in _passes(inside, profile)]))
+        click.echo(json.dumps([asdict(one) for one in run_in_turn(inside, NAMES, CHANGES, profile)]))
         return
     sizes = Sizes(clusters, presets, edge)
-    with tempfile.TemporaryDirectory(prefix="presets-") as temporary:
-        world = Path(temporary) / "world"
-        build_world(world, sizes)
-        found = in_a_process(__file__, ["--inside", str(world), *(("--profile", profile) if profile else ())])
-    measures = [Measure(**one) for one in found]
-    data = {"sizes": asdict(sizes), "passes": found}
-    click.echo(json.dumps(data, indent=2) if as_json else _table(sizes, measures))
-
-
-def _passes(folder: Path, profile: str) -> Iterator[Measure]:
-    os.chdir(folder)
-    passes = service()
-    for name in NAMES:
-        if name in NEW:
-            passes = service()
-        if name in CHANGES:
-            edit(folder, *CHANGES[name])
-        yield measured(name, passes, profiled=name == profile)
-
-
-def _table(sizes: Sizes, measures: Sequence[Measure]) -> str:
-    (floor,) = (one.cpu_seconds for one in measures if one.name == FLOOR)
-    lines = [f"{sizes.clusters} clusters, {sizes.presets} presets: {sizes.plugins} Plugins\n"]
-    lines += ["| pass | seconds | CPU seconds | to the floor | peak MiB | renders | drafts |"]
-    lines += [f"|---|{'---:|' * 6}"]
-    for one in measures:
-        ratio = f"{one.cpu_seconds / floor:.2f}"
-        figures = (one.seconds, one.cpu_seconds, ratio, one.peak_mib, one.renders, one.drafts)
-        lines += [f"| {NAMES[one.name].format(edge=sizes.edge)} | {' | '.join(map(str, figures))} |"]
-    return "\n".join(lines)
+    measures = measured_in_a_process(__file__, lambda folder: build_world(folder, sizes), profile)
+    if as_json:
+        click.echo(json.dumps({"sizes": asdict(sizes), "passes": [asdict(one) for one in measures]}, indent=2))
+        return
+    title = f"{sizes.clusters} clusters, {sizes.presets} presets: {sizes.plugins} Plugins"
+    click.echo(table(title, {key: text.format(edge=edge) for key, text in NAMES.items()}, measures))
 
 
 if __name__ == "__main__":
