@@ -53,7 +53,7 @@ def _own_note(desk: Desk, files: _Files, name: str) -> dict[str, str]:
     return {f"{name}/notes/{token}.md": desk.blob(f"{token}\n")}
 
 
-def _replace(path: str, old: str, new: str) -> Edit:
+def put_beside(path: str, old: str, new: str) -> Edit:
     """Return the edit that puts a token next to the first place where `old` stands in a package's file."""
 
     def edit(desk: Desk, files: _Files, name: str) -> dict[str, str]:
@@ -66,7 +66,7 @@ def _replace(path: str, old: str, new: str) -> Edit:
     return edit
 
 
-def _overrule(path: str, pattern: str, new: str) -> Edit:
+def overrule(path: str, pattern: str, new: str) -> Edit:
     """Return the edit that puts a word where a value stands that is not people's to choose."""
 
     def edit(desk: Desk, files: _Files, name: str) -> dict[str, str]:
@@ -88,10 +88,10 @@ EDITS: Mapping[str, Edit] = {
     "beside, shared": _shared,
     "file": _own_file,
     "note": _own_note,
-    "field": _replace("settings.yaml", "data:\n", 'data:\n  {0}: "{0}"\n'),
-    "last field": _replace("settings.yaml", "  tail: end\n", '  tail: end\n  {0}: "{0}"\n'),
-    "comment": _replace("deployment.yaml", "    spec:\n", "    # {0}\n    spec:\n"),
-    "replicas": _replace("deployment.yaml", "replicas: ", "replicas: 1"),
+    "field": put_beside("settings.yaml", "data:\n", 'data:\n  {0}: "{0}"\n'),
+    "last field": put_beside("settings.yaml", "  tail: end\n", '  tail: end\n  {0}: "{0}"\n'),
+    "comment": put_beside("deployment.yaml", "    spec:\n", "    # {0}\n    spec:\n"),
+    "replicas": put_beside("deployment.yaml", "replicas: ", "replicas: 1"),
     "drop extra": _drop("extra.yaml"),
     "drop settings": _drop("settings.yaml"),
     "drop status": lambda desk, files, name: {f".reconciler/{name}.yaml": ""},
@@ -99,11 +99,11 @@ EDITS: Mapping[str, Edit] = {
 # in packages that policies change, and in generated ones
 POLICY_EDITS: Mapping[str, Edit] = {
     **EDITS,
-    "placed field": _replace("configmap-settings.yaml", "data:\n", 'data:\n  {0}: "{0}"\n'),
-    "placed comment": _replace("deployment-web.yaml", "    spec:\n", "    # {0}\n    spec:\n"),
-    "emitted field": _overrule("configmap-settings.yaml", r"tail: \w+", "tail: {0}"),
-    "overridden field": _overrule("deployment.yaml", r'edge: "?\w+"?', "edge: {0}"),
-    "placed, overridden field": _overrule("deployment-web.yaml", r'edge: "?\w+"?', "edge: {0}"),
+    "placed field": put_beside("configmap-settings.yaml", "data:\n", 'data:\n  {0}: "{0}"\n'),
+    "placed comment": put_beside("deployment-web.yaml", "    spec:\n", "    # {0}\n    spec:\n"),
+    "emitted field": overrule("configmap-settings.yaml", r"tail: \w+", "tail: {0}"),
+    "overridden field": overrule("deployment.yaml", r'edge: "?\w+"?', "edge: {0}"),
+    "placed, overridden field": overrule("deployment-web.yaml", r'edge: "?\w+"?', "edge: {0}"),
     "drop settings": lambda desk, files, name: {
         path: "" for path in (f"{name}/settings.yaml", f"{name}/configmap-settings.yaml") if path in files
     },

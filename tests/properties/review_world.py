@@ -292,7 +292,7 @@ class ReviewWorld:
         """Have a package on a cluster; its file lies in a folder, and in no other."""
         self.unwish(cluster, name)
         self._wished[cluster, name] = version
-        text = variant(f"{name}-{cluster}", cluster, name, f"v{version}", UPSTREAM_OF[name], extra)
+        text = variant(f"{name}-{cluster}", cluster, name, f"v{version}", UPSTREAM_OF.get(name, name), extra)
         self.write(f"{folder}/{cluster}-{name}.yaml", text)
 
     def unwish(self, cluster: str, name: str) -> None:
