@@ -44,7 +44,7 @@ from tests.support.components import (
     traces,
 )
 from tests.support.git_env import assert_sound, git
-from tests.support.policies import publish
+from tests.support.policies import greenhouse, publish
 from tests.support.world import MERGES, Pass, World, catalog, repository
 
 RULED = "  validation: {rules: [{expression: size(spec.from) < 9}]}"
@@ -571,6 +571,66 @@ def test_a_build_for_one_environment_that_cannot_be_read_is_not_taken_for_gone(w
         "False", "InDoubt", "it stays as it is: Build/shop/cart.staging may be in a file that cannot be read",
     )  # fmt: skip
     assert world.settle().is_silent
+
+
+def test_what_is_on_clusters_in_doubt_is_neither_held_nor_acknowledged_away(world: World) -> None:
+    names = ("lisbon", "oslo", "rome")
+    world.write({PRODUCED: environment(PRODUCTION, clusterSelector={"matchLabels": {"stage": "live"}})})
+    world.write({f"clusters/{one}.yaml": repository(one) for one in names})
+    world.write({f"stages/{one}.yaml": greenhouse(one, stage="live") for one in names})
+    world.sync()
+    publish(world, *names)
+    world.write({"copy.yaml": "---\n".join(greenhouse(one, stage="live") for one in names[1:])})
+
+    after = world.sync()
+
+    assert (after.moved, "DeletionHeld" in after.codes, "DuplicateObject" in after.codes) == (set(), False, True)
+    assert world.settle().is_silent
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param({CART_BUILD: build("cart", "cart:2")}, id="a-build"),
+        pytest.param({CART_PRODUCTION: binding("cart", PRODUCTION)}, id="a-binding"),
+        pytest.param({CART: component("cart")}, id="a-component"),
+    ],
+)
+def test_what_does_not_say_where_it_belongs_is_not_taken_for_gone(world: World, files: dict[str, str]) -> None:
+    heads = {one: world.head(f"clusters/{one}") for one in CLUSTERS}
+    world.write({path: text.replace(', "namespace": "shop"', "") for path, text in files.items()})
+
+    after = world.sync()
+
+    assert ("NamespaceMissing" in after.codes, after.moved) == (True, set())
+    assert {one: world.head(f"clusters/{one}") for one in CLUSTERS} == heads
+    assert world.settle().is_silent
+
+
+def test_a_binding_of_another_name_takes_over_what_there_is(world: World) -> None:
+    world.write({CART_PRODUCTION: None, "shop/prod.yaml": binding("cart", "prod", of=PRODUCTION)})
+    renamed = world.sync()
+    assert world.sync().is_silent
+    world.write({"shop/prod.yaml": None})
+
+    after = world.sync()
+
+    assert (renamed.moved, renamed.outcomes[place("oslo", "cart")]) == (set(), "published")
+    assert after.outcomes[place("oslo", "cart")] == "proposed"
+    assert world.sync().is_silent
+
+
+def test_a_component_of_another_kind_is_made_anew_where_it_was(world: World) -> None:
+    world.write({CART: component("cart", "NightJob")})
+
+    after = world.sync()
+
+    assert after.moved == EVERYWHERE
+    assert world.paths(world.fleet, "drafts/oslo", package_of("cart")) == ["cronjob-cart.yaml"]
+    assert condition_of(world, "shop/NightJob/cart")[:2] == ("True", "Valid")
+    assert world.sync().is_silent
+    publish(world, *CLUSTERS)
+    assert world.paths(world.fleet, "clusters/oslo", package_of("cart")) == ["cronjob-cart.yaml"]
 
 
 def test_a_cluster_that_goes_takes_nothing_with_it(world: World) -> None:

@@ -196,7 +196,8 @@ class _Run:
         namespace, name = bound.component.key.namespace, bound.component.key.name
         names = [(namespace, f"{name}.{bound.binding.environment}"), (namespace, name)]
         before_it = names[: names.index((build.one.key.namespace, build.one.key.name))] if build else names
-        for one in before_it:
+        # one that does not say where it belongs may belong here
+        for one in (found for named in before_it for found in (named, ("", named[1]))):
             if one in self.world.doubtful_builds:
                 return f"it stays as it is: Build/{'/'.join(one)} cannot be used"
         if self._is_whole:
@@ -231,6 +232,9 @@ class _Run:
 
     def _stall(self, one: ConfigObject, findings: Sequence[Finding], why: str = "") -> None:
         """Note a binding whose packages stay as they are."""
+        # one that does not say where it belongs may be any of its name
+        if not one.key.namespace:
+            self.kept |= {owner.key for owner in self._owned.values() if owner.key.name == one.key.name}
         wrong = errors(tuple(findings))
         reason = wrong[0].code if wrong else "InDoubt"
         message = "; ".join(each.message for each in wrong) or why
@@ -270,7 +274,10 @@ class _Run:
                 self.stalled.append(Stalled(owner, (ready,), (), Place(home.namespace, cluster, package)))
 
     def _wanted(self) -> set[Unit]:
-        return {(one.place.repository, one.place.package) for made in self.made for one in made.variants}
+        """Return what is wanted, whether or not it can be made now."""
+        places = [one.place for made in self.made for one in made.variants]
+        places += (one.place for one in self.stalled if one.place)
+        return {(one.repository, one.package) for one in places}
 
     def guards(self) -> dict[ObjectKey, Guard]:
         """Return what each binding that is there lets go (design 10.15)."""
