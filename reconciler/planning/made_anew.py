@@ -26,5 +26,5 @@ def make_anew(variant: Variant, surveyed: Surveyed) -> MadeAnew:
     asked = {name: ask(one, surveyed.claims, surveyed.ground) for name, one in {**winners, package: variant}.items()}
     if record := asked[package].record:
         asked[package] = replace(asked[package], record=replace(record, trace={}))
-    found = decide_together(asked.values(), surveyed.ground, shop)
+    found = decide_together(asked.values(), surveyed.claims, surveyed.ground, shop)
     return MadeAnew(found.outcomes[package], found.rendered.get(package))

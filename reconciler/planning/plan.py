@@ -52,7 +52,7 @@ def decide_destination(one: Surveyed, shop: Workshop) -> Decided:
     """Return what becomes of the packages that are wanted on one destination."""
     winners, losers = chosen(one.claims, one.ground.state)
     asked = (ask(variant, one.claims, one.ground) for variant in winners.values())
-    outcomes = tuple(decide_together(asked, one.ground, shop).outcomes.values())
+    outcomes = tuple(decide_together(asked, one.claims, one.ground, shop).outcomes.values())
     return Decided(one.destination, one.claims, one.before, one.ground, shop, outcomes, tuple(losers))
 
 

@@ -8,6 +8,7 @@ from functools import partial
 
 from reconciler.krm.findings import errors
 from reconciler.packages.functions.function import InterruptedFunctionError
+from reconciler.planning.claims import Claims
 from reconciler.planning.decide import Question, decide
 from reconciler.planning.ground import Ground
 from reconciler.planning.ingredients import TooLargeToReadError
@@ -44,13 +45,13 @@ class Together:
     rendered: Mapping[str, Rendered]
 
 
-def decide_together(questions: Iterable[Question], ground: Ground, shop: Workshop) -> Together:
+def decide_together(questions: Iterable[Question], claims: Claims, ground: Ground, shop: Workshop) -> Together:
     """Return what becomes of each package that is wanted on a destination.
 
     A first round asks each by itself. Only where parents and children of templates are among them, a second one asks
     those again, when it is known what all of them have.
     """
-    run = _Together({one.variant.place.package: one for one in questions}, ground, shop)
+    run = _Together({one.variant.place.package: one for one in questions}, claims, ground, shop)
     outcomes = run.outcomes()
     return Together(outcomes, {**run.plain, **run.templated})
 
@@ -68,6 +69,7 @@ class _Together:
     """The packages of one destination, on their way. `interrupted` are the renders that the world kept from ending."""
 
     questions: Mapping[str, Question]
+    claims: Claims
     ground: Ground
     shop: Workshop
     plain: dict[str, Rendered] = field(default_factory=dict)
@@ -230,8 +232,15 @@ class _Together:
     def _counting(self, package: str) -> TreeId | None:
         """Return what counts of a package for others while nobody renders it: what is offered, else published."""
         seen, record = self.ground.look(package), self._record(package)
-        is_offered = not (record and record.outcome.get("kind") in _NOT_ON_DRAFTS)
+        is_offered = self._may_stay(package) and not (record and record.outcome.get("kind") in _NOT_ON_DRAFTS)
         return (seen.drafted if is_offered else None) or seen.published
+
+    def _may_stay(self, package: str) -> bool:
+        """Return whether anybody may want a package; else what is drafted of it ends with this pass."""
+        record = self._record(package)
+        if package in self.questions or record is None or self.claims.wants(package) or not self.claims.complete:
+            return True
+        return self.claims.keeps(record.owner) or bool(self.claims.look_alike(record.owner))
 
     def _published(self, package: str) -> TreeId | None:
         return self.ground.look(package).published

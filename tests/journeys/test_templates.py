@@ -590,3 +590,13 @@ def test_what_people_made_too_large_spoils_itself_only(world: World) -> None:
     assert after.outcomes["berlin/kafka"] == "PackageTooLarge"
     assert after.outcomes["berlin/brokers"] == "published"
     assert world.sync().is_silent
+
+
+def test_a_drafted_kafka_that_nobody_wants_any_more_goes_with_what_pools_had_of_it(drafted: World) -> None:
+    drafted.write({"kafka/berlin.yaml": None})
+
+    after = drafted.sync()
+
+    assert template(drafted, "drafts/berlin", BROKERS) is None
+    assert "OrphanPool" in after.codes
+    assert drafted.sync().is_silent

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from reconciler.packages.functions.function import InterruptedFunctionError
+from reconciler.planning.claims import Claims
 from reconciler.planning.decide import Question, decide
 from reconciler.planning.ground import Ground
 from reconciler.planning.last_mile import LastMile
@@ -72,7 +73,8 @@ class World:
         shop = Workshop(
             self.renderer.answers, self.trees, self.render, None, "drafts/{repository}", 0,  # type: ignore[arg-type]
         )  # fmt: skip
-        return decide_together(self.questions(), ground, shop)
+        claims = Claims((), frozenset(), frozenset(), complete=True)
+        return decide_together(self.questions(), claims, ground, shop)
 
     def alone(self) -> dict[str, Outcome]:
         answers = self.renderer.answers
