@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from tests.properties.edits import POLICY_EDITS, Edit, overrule, put_beside
+from tests.properties.edits import POLICY_EDITS, Desk, Edit, put_beside
 from tests.properties.policy_world import NAMESPACE, ROLES, SHOP, PolicyWorld
 from tests.support.policies import policy
 from tests.support.templates import MODE, bundle, kafka, pool
@@ -25,11 +26,22 @@ TEMPLATES: Mapping[str, Mapping[str, Any] | None] = {
 }
 _NAMES = tuple(TEMPLATES)
 _KAFKA = [{"apiVersion": "kafka.strimzi.io/v1", "kind": "Kafka", "name": "orders"}]
+_PRIORITY = re.compile(r"(priorityClassName\"?): \"?\w+\"?")
+
+
+def _rewrite_pod(desk: Desk, files: Mapping[str, str], name: str) -> dict[str, str]:
+    """Return the edit of a property that is the pool's own from then on; its upstream may still overrule that."""
+    blob = files.get(f"{name}/pool.yaml")
+    text = desk.text(blob) if blob else ""
+    changed = _PRIORITY.sub(r"\1: mine", text)
+    return {f"{name}/pool.yaml": desk.blob(changed)} if changed != text else {}
+
+
 TEMPLATE_EDITS: Mapping[str, Edit] = {
     **POLICY_EDITS,
     "pool": put_beside("pool.yaml", "spec:\n", "spec:\n  note: {0}\n"),
     "pool again": put_beside("pool.yaml", "spec:\n", "spec:\n  note: {0}\n"),
-    "pool's pod": overrule("pool.yaml", r"priorityClassName(\"?): \"?\w+\"?", "priorityClassName\\1: {0}"),
+    "pool's pod": _rewrite_pod,
     "kafka": put_beside("kafka-orders.yaml", "spec:\n", "spec:\n  note: {0}\n"),
 }
 
