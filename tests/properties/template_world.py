@@ -96,3 +96,8 @@ class TemplateWorld(PolicyWorld):
         spec = {"parent": side, "child": child, "properties": ["paint"]}
         head = "apiVersion: reconciler.dev/v1alpha1\nkind: TemplateMergeRule\nmetadata: {name: ships}\n"
         self.write("rules/ships.yaml", f"{head}spec: {json.dumps(spec)}\n" if there else None)
+
+    def settle(self, names: Sequence[str] = ("first", "second")) -> None:
+        """Run passes until one is silent, with nothing in doubt: what stands there twice keeps the record it had."""
+        self.single()
+        super().settle(names)
