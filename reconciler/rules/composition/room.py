@@ -31,6 +31,7 @@ from reconciler.rules.composition.status import (
     binding_status,
     catalogue_statuses,
     component_status,
+    environment_statuses,
     refused_status,
     type_status,
 )
@@ -299,6 +300,7 @@ class _Run:
     def statuses(self) -> Iterator[ConfigStatus]:
         """Yield what is said of types, components, the catalogue, and of bindings (openchoreo 11.9, 14.3)."""
         yield from catalogue_statuses(self.world.library, self.world.catalog)
+        yield from environment_statuses(self.world.environments, self.inventory, self.world.catalog)
         of_kind: dict[str, list[tuple[Component, Composed | None]]] = {}
         for component in self.world.components.found.values():
             alone = self._alone[component.key]

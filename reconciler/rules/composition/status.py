@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding, errors
+from reconciler.rules.clusters.inventory import Inventory
 from reconciler.rules.composition.compile_type import Compiled
+from reconciler.rules.composition.environments import Environments, clusters_of
 from reconciler.rules.composition.generated_files import FOLDER, type_fields
 from reconciler.rules.composition.library import Library, named
 from reconciler.rules.composition.make import Made
-from reconciler.rules.composition.model import ADDON, DEFINITION, GROUP, Component
+from reconciler.rules.composition.model import ADDON, DEFINITION, ENVIRONMENT, GLUE_GROUP, GROUP, Component
 from reconciler.rules.composition.render import Composed
 from reconciler.rules.composition.types import Type
 from reconciler.rules.variant import ConfigStatus
@@ -100,3 +102,19 @@ def catalogue_statuses(library: Library, catalog: Catalog) -> Iterator[ConfigSta
                 why = Condition("Ready", "False", "Invalid", shelf.why_not(one.key.name))
                 ready = _failed(told) if errors(told) else why
             yield ConfigStatus(one.key, one.api_version, (ready,))
+
+
+def environment_statuses(environments: Environments, inventory: Inventory, catalog: Catalog) -> Iterator[ConfigStatus]:
+    """Yield the status of every environment: whether it can be used, and the clusters that serve it."""
+    for one in catalog.of_kind(GLUE_GROUP, ENVIRONMENT):
+        found = environments.found.get(one.key.name)
+        if found is None:
+            told = [finding for finding in environments.findings if finding.where.object == str(one.key)]
+            why = Condition("Ready", "False", "Invalid", environments.why_not(one.key.name))
+            yield ConfigStatus(one.key, one.api_version, (_failed(told) if errors(told) else why,))
+            continue
+        clusters = clusters_of(found, inventory)
+        served = Condition("Ready", "True", "Served", f"{len(clusters)} cluster(s) serve it")
+        ready = served if clusters else Condition("Ready", "False", "NoClusters", "no cluster serves it")
+        fields = {"clusters": list(clusters[:_LISTED]), "clusterCount": len(clusters)}
+        yield ConfigStatus(one.key, one.api_version, (ready,), fields)
