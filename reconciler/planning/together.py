@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -14,7 +14,7 @@ from reconciler.planning.ground import Ground
 from reconciler.planning.ingredients import TooLargeToReadError
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Rendered, Unchanged
 from reconciler.planning.source import Ingredients
-from reconciler.planning.state import PackageRecord
+from reconciler.planning.state import PackageRecord, Seen
 from reconciler.planning.survey import Workshop
 from reconciler.planning.templates import (
     TEMPLATE,
@@ -66,20 +66,24 @@ class _World:
 
 @dataclass
 class _Together:
-    """The packages of one destination, on their way. `interrupted` are the renders that the world kept from ending."""
+    """The packages of one destination, on their way.
+
+    `first` is what they come to each by itself, `interrupted` are the renders that the world kept from ending.
+    """
 
     questions: Mapping[str, Question]
     claims: Claims
     ground: Ground
     shop: Workshop
+    first: dict[str, Outcome] = field(default_factory=dict)
     plain: dict[str, Rendered] = field(default_factory=dict)
     templated: dict[str, Rendered] = field(default_factory=dict)
     interrupted: dict[str, InterruptedFunctionError] = field(default_factory=dict)
 
     def outcomes(self) -> dict[str, Outcome]:
-        first = {name: self._first(one) for name, one in self.questions.items()}
+        self.first.update((name, self._first(one)) for name, one in self.questions.items())
         concerned = self._concerned()
-        return {**first, **self._again(concerned)} if concerned else first
+        return {**self.first, **self._again(concerned)} if concerned else self.first
 
     def _first(self, one: Question) -> Outcome:
         """Decide on a package by itself, as if its partners had not moved."""
@@ -133,7 +137,7 @@ class _Together:
                 return self._remembering(concerned, {**found, **withheld})
             withheld |= more
 
-    def _settled(self, concerned: Sequence[str], withheld: Collection[str]) -> _World:
+    def _settled(self, concerned: Sequence[str], withheld: Mapping[str, Outcome]) -> _World:
         """Return the world as it is to be; what depends on something that moved has to be rendered for it first."""
         tried: set[str] = set()
         while True:
@@ -190,12 +194,12 @@ class _Together:
         match outcome:
             case Draft(rendered=rendered, record=record):
                 return rendered.files.id if takes_part(record.trace) else None
-            case Unchanged(record=record, why=why):
-                seen = self.ground.look(package)
-                tree = seen.published if why in _NOT_ON_DRAFTS else seen.drafted or seen.published
-                return tree if takes_part(record.trace) or why == "declined" else None
-            case _:
+            case Unchanged(record=record, why=why) if not takes_part(record.trace) and why != "declined":
+                return None
+            case None:
                 return self._counting(package)
+            case _:
+                return _standing(self.ground.look(package), outcome)
 
     def _world(self, concerned: Sequence[str], tree_of: Callable[[str], TreeId | None]) -> _World:
         contents: Contents = {name: tree for name in concerned if (tree := tree_of(name))}
@@ -220,25 +224,28 @@ class _Together:
                 continue
         return FileTree()
 
-    def _offered(self, package: str, withheld: Collection[str]) -> TreeId | None:
+    def _offered(self, package: str, withheld: Mapping[str, Outcome]) -> TreeId | None:
         """Return what a package is to have: this pass's result, else what is offered, else what is published."""
-        if self._is_usable(package) and package not in withheld:
-            return self.plain[package].files.id
-        return self._counting(package)
+        if package in withheld:
+            return _standing(self.ground.look(package), withheld[package])
+        return self.plain[package].files.id if self._is_usable(package) else self._counting(package)
 
     def _is_usable(self, package: str) -> bool:
         return package in self.plain and not errors(self.plain[package].findings)
 
     def _counting(self, package: str) -> TreeId | None:
         """Return what counts of a package for others while nobody renders it: what is offered, else published."""
-        seen, record = self.ground.look(package), self._record(package)
-        is_offered = self._may_stay(package) and not (record and record.outcome.get("kind") in _NOT_ON_DRAFTS)
+        seen = self.ground.look(package)
+        if package in self.first:
+            return _standing(seen, self.first[package])
+        record = self.ground.state.packages[package]
+        known = record.outcome.get("before", record.outcome).get("kind")
+        is_offered = known not in _NOT_ON_DRAFTS and self._may_stay(package, record)
         return (seen.drafted if is_offered else None) or seen.published
 
-    def _may_stay(self, package: str) -> bool:
-        """Return whether anybody may want a package; else what is drafted of it ends with this pass."""
-        record = self._record(package)
-        if package in self.questions or record is None or self.claims.wants(package) or not self.claims.complete:
+    def _may_stay(self, package: str, record: PackageRecord) -> bool:
+        """Return whether anybody may want a package; else what is drafted of it may end with this pass."""
+        if self.claims.wants(package) or not self.claims.complete:
             return True
         return self.claims.keeps(record.owner) or bool(self.claims.look_alike(record.owner))
 
@@ -247,6 +254,13 @@ class _Together:
 
     def _record(self, package: str) -> PackageRecord | None:
         return self.ground.state.packages.get(package)
+
+
+def _standing(seen: Seen, outcome: Outcome) -> TreeId | None:
+    """Return what is offered of a package that stays as it is, else what is published of it."""
+    if isinstance(outcome, Unchanged) and outcome.why in _NOT_ON_DRAFTS:
+        return seen.published
+    return seen.drafted or seen.published
 
 
 def _is_withheld(outcome: Outcome) -> bool:
