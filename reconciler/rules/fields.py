@@ -12,6 +12,8 @@ from reconciler.krm.findings import Code, Finding, Where
 from reconciler.krm.yaml import Path
 
 _SHOWN = 80
+_LISTED = 50
+_COMPARED = 200
 
 
 @dataclass
@@ -150,8 +152,15 @@ def dotted(path: Path) -> str:
 
 def meant(name: str, known: Sequence[str]) -> str:
     """Return the end of a sentence on an unknown name: which of the known ones may be meant, if any is near."""
-    nearest = get_close_matches(name, known, 1)
+    # looking for what is near costs more than it is worth among very many
+    nearest = get_close_matches(name, known, 1) if len(known) <= _COMPARED else []
     return f"; did you mean {nearest[0]}?" if nearest else ""
+
+
+def listed(names: Sequence[str], joint: str = ", ") -> str:
+    """Return names as messages list them, not too many."""
+    more = f", and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return joint.join(names[:_LISTED]) + more
 
 
 def named(value: object) -> str:

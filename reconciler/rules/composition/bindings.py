@@ -19,6 +19,7 @@ from reconciler.rules.composition.environments import Environments, clusters_of
 from reconciler.rules.composition.memory import Memory
 from reconciler.rules.composition.model import BINDING, GROUP, Component, EnvBinding, Environment
 from reconciler.rules.composition.read_component import read_binding
+from reconciler.rules.fields import listed
 from reconciler.snapshot.catalog import Catalog, ConfigObject
 
 _OWNER = ("spec", "owner", "componentName")
@@ -94,7 +95,9 @@ def _component(binding: EnvBinding, components: Components) -> tuple[Name | None
     if binding.component:
         name = (binding.namespace, binding.component)
         return (name if name in components.found or name in components.unusable else None), ()
-    near = [name for name in components.names_in(binding.namespace) if binding.key.name.startswith(f"{name}-")]
+    parts = binding.key.name.split("-")
+    prefixes = ("-".join(parts[:end]) for end in range(1, len(parts)))
+    near = [name for name in prefixes if name in components.by_namespace.get(binding.namespace, ())]
     if len(near) != 1:
         return None, ()
     message = f'spec.owner.componentName is missing; by the name of {binding.key} it is taken for "{near[0]}"'
@@ -112,7 +115,7 @@ def _unresolved(binding: EnvBinding, components: Components) -> Finding:
     if other := components.typeless.get((binding.namespace, binding.component)):
         message = f"{other.key} is of a kind that no component type makes, and cannot be bound by {binding.key}"
         return COMPONENT_TYPE_NOT_FOUND.finding(message, where)
-    there = ", ".join(sorted(components.names_in(binding.namespace))) or "none at all"
+    there = listed(sorted(components.by_namespace.get(binding.namespace, ()))) or "none at all"
     message = (
         f'spec.owner.componentName must name a component of namespace {binding.namespace}, not "{binding.component}";'
         f" there are {there}"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations, product
 
 from reconciler.expressions import Limits
 from reconciler.krm.findings import Finding, errors, softened
@@ -203,9 +202,9 @@ class _Compile:
         yield from missing(plan.platform, platform)
         yield from missing(tuple(plan.allowed.values()), platform | allowed)
         developers = tuple(plan.allowed.values())
-        yield from conflicting((*combinations(plan.platform, 2), *product(plan.platform, developers)))
+        yield from conflicting(plan.platform, (*plan.platform, *developers))
         # both may be allowed, and only one of them be used
-        yield from map(softened, conflicting(combinations(developers, 2)))
+        yield from map(softened, conflicting(developers, developers))
 
     def _cycles(self, plan: Plan) -> Iterator[Finding]:
         uses = (*plan.platform, *plan.allowed.values())
@@ -223,7 +222,9 @@ class _Compile:
         yield from (fault.finding(self.one) for fault in unsatisfiable(early, late, wishes, ("spec",)))
 
     def _emitted(self, plan: Plan, allowed: Sequence[Use]) -> Compiled:
-        schema, faults = developer_schema(plan.definition.schema, [_developer(use, self.read) for use in allowed])
+        written = {one.name: one for one in self.read.allowed}
+        developers = [_developer(use, written[use.instance.addon]) for use in allowed]
+        schema, faults = developer_schema(plan.definition.schema, developers)
         self.findings += (fault.finding(self.one) for fault in faults)
         if errors(self.findings):
             return Compiled(None, tuple(self.findings))
@@ -236,8 +237,7 @@ class _Compile:
         self.findings.append(finding)
 
 
-def _developer(use: Use, read: ComponentType) -> DeveloperAddon:
-    written = next(one for one in read.allowed if one.name == use.instance.addon)
+def _developer(use: Use, written: AllowedAddon) -> DeveloperAddon:
     description = written.description or use.addon.description
     return DeveloperAddon(use.key, description, use.addon.schema, written.defaults, (*written.path, "name"))
 
@@ -295,7 +295,10 @@ def incompatible(
 
 def missing(uses: Sequence[Use], present: set[str]) -> Iterator[Finding]:
     """Yield what addons require that is not among those present (openchoreo 11.6, 12.5)."""
+    first: dict[str, Use] = {}
     for use in uses:
+        first.setdefault(use.instance.addon, use)
+    for use in first.values():
         for relation in use.addon.requires:
             if relation.addon not in present:
                 reason = f" ({relation.reason})" if relation.reason else ""
@@ -303,15 +306,16 @@ def missing(uses: Sequence[Use], present: set[str]) -> Iterator[Finding]:
                 yield ADDON_REQUIREMENT_MISSING.finding(message, use.by.where_at(use.path))
 
 
-def conflicting(pairs: Iterable[tuple[Use, Use]]) -> Iterator[Finding]:
-    """Yield each pair of addons of which one says that it excludes the other (openchoreo 11.6)."""
+def conflicting(uses: Sequence[Use], others: Sequence[Use]) -> Iterator[Finding]:
+    """Yield each pair of addons, one of each list, of which one says that it excludes the other (openchoreo 11.6)."""
     told: set[frozenset[str]] = set()
-    for pair in pairs:
-        names = frozenset(use.instance.addon for use in pair)
-        for one, other in (pair, pair[::-1]):
-            relation = next((each for each in one.addon.conflicts if each.addon == other.instance.addon), None)
-            if relation and len(names) == 2 and names not in told:
-                told.add(names)
-                reason = f" ({relation.reason})" if relation.reason else ""
-                message = f"{one.instance.addon} excludes {relation.addon}, and both are there{reason}"
-                yield ADDON_CONFLICT.finding(message, one.by.where_at(one.path))
+    for some, rest in ((uses, others), (others, uses)):
+        present = {use.instance.addon for use in rest}
+        for one in some:
+            for relation in one.addon.conflicts:
+                names = frozenset((one.instance.addon, relation.addon))
+                if relation.addon in present and len(names) == 2 and names not in told:
+                    told.add(names)
+                    reason = f" ({relation.reason})" if relation.reason else ""
+                    message = f"{one.instance.addon} excludes {relation.addon}, and both are there{reason}"
+                    yield ADDON_CONFLICT.finding(message, one.by.where_at(one.path))

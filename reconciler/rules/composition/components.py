@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from reconciler.krm.findings import Finding, errors
 from reconciler.rules.composition.codes import COMPONENT_NAME_CONFLICT, COMPONENT_TYPE_NOT_FOUND
 from reconciler.rules.composition.memory import Memory
 from reconciler.rules.composition.model import COMPONENT, GROUP, KINDS, Component
 from reconciler.rules.composition.read_component import read_component
-from reconciler.rules.fields import meant
+from reconciler.rules.fields import listed, meant
 from reconciler.snapshot.catalog import Catalog, ConfigObject
 
 Name = tuple[str, str]
@@ -31,9 +32,13 @@ class Components:
     findings: tuple[Finding, ...] = ()
     refused: Sequence[tuple[ConfigObject, Finding]] = ()
 
-    def names_in(self, namespace: str) -> Iterator[str]:
-        """Yield the names of all components of a namespace, readable or not."""
-        yield from (name for where, name in {*self.found, *self.unusable} if where == namespace)
+    @cached_property
+    def by_namespace(self) -> Mapping[str, Collection[str]]:
+        """The names of all components, readable or not, by their namespace."""
+        names: dict[str, set[str]] = {}
+        for where, name in (*self.found, *self.unusable):
+            names.setdefault(where, set()).add(name)
+        return names
 
 
 def read_components(catalog: Catalog, kinds: Collection[str], memory: Memory) -> Components:
@@ -49,7 +54,7 @@ def read_components(catalog: Catalog, kinds: Collection[str], memory: Memory) ->
     refused: list[tuple[ConfigObject, Finding]] = []
     for name, objects in sorted(named.items()):
         if len(objects) > 1:
-            unusable[name] = f"the name is that of {' and of '.join(str(one.key) for one in objects)}"
+            unusable[name] = f"the name is that of {listed([str(one.key) for one in objects], ' and of ')}"
             refused += (
                 (one, COMPONENT_NAME_CONFLICT.finding(f"{one.key}: {unusable[name]}", one.where)) for one in objects
             )
@@ -62,7 +67,8 @@ def read_components(catalog: Catalog, kinds: Collection[str], memory: Memory) ->
         elif name not in unusable:
             found[name] = component
     typeless = _typeless(catalog, kinds)
-    refused += ((one, _unknown_kind(one, kinds)) for one in typeless.values())
+    hints = {kind: _makers(kind, kinds) for kind in {one.key.kind for one in typeless.values()}}
+    refused += ((one, _unknown_kind(one, hints[one.key.kind])) for one in typeless.values())
     return Components(found, unusable, typeless, (*findings, *(why for _, why in refused)), refused)
 
 
@@ -72,10 +78,11 @@ def _typeless(catalog: Catalog, kinds: Collection[str]) -> Mapping[Name, ConfigO
     return {(one.key.namespace, one.key.name): one for one in unknown}
 
 
-def _unknown_kind(one: ConfigObject, kinds: Collection[str]) -> Finding:
+def _makers(kind: str, kinds: Collection[str]) -> str:
     known = sorted(kinds)
-    message = (
-        f"{one.key} is of a kind that no component type makes; there are"
-        f" {', '.join(known) or 'none'}{meant(one.key.kind, known)}"
-    )
+    return f"there are {listed(known) or 'none'}{meant(kind, known)}"
+
+
+def _unknown_kind(one: ConfigObject, hint: str) -> Finding:
+    message = f"{one.key} is of a kind that no component type makes; {hint}"
     return COMPONENT_TYPE_NOT_FOUND.finding(message, one.where_at(("kind",)))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.expressions import OMIT, Budget
 from reconciler.krm.findings import Finding
+from reconciler.krm.identity import ObjectKey
 from reconciler.krm.yaml import Path
 from reconciler.rules.composition.catalogue import ObjectTemplate, Patch, PatchedPlace
 from reconciler.rules.composition.codes import OBJECT_DUPLICATE, PATCH_TARGET_NOT_FOUND
@@ -17,7 +17,7 @@ from reconciler.rules.composition.effective import Effective
 from reconciler.rules.composition.faults import Fault, FaultError, fault_of
 from reconciler.rules.composition.model import Instance
 from reconciler.rules.composition.patching.allowance import Allowance
-from reconciler.rules.composition.patching.targets import Target, matches, read_target
+from reconciler.rules.composition.patching.targets import Target, effort, matches, read_target
 from reconciler.rules.composition.patching.writers import IsOrdered, Writers
 from reconciler.rules.composition.plan import Plan, Use
 from reconciler.rules.composition.rendered import Rendered, Trail, both_makers
@@ -49,6 +49,7 @@ class Canvas:
     objects: list[Rendered] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     allowance: Allowance = field(default_factory=Allowance)
+    _made: dict[ObjectKey, Rendered] = field(default_factory=dict)
 
     def base(self, plan: Plan) -> None:
         """Render the resources of the definition."""
@@ -65,7 +66,8 @@ class Canvas:
             "instanceId": instance.id, "addon": {"name": instance.addon, "instanceId": instance.id},
         }  # fmt: skip
         if "resources" in use.addon.names:
-            bindings["resources"] = [deepcopy(one.data) for one in self.objects]
+            with blaming(use.addon.one, instance):
+                bindings["resources"] = [self.allowance.snapshot(one.data, ("spec",)) for one in self.objects]
         return bindings
 
     def is_active(self, use: Use, bindings: Bindings) -> bool:
@@ -92,17 +94,18 @@ class Canvas:
         """Render an entry, once for each round of its loop."""
         if not entry.include.holds(bindings, self.budget):
             return
-        standing = {each.key: each for each in self.objects}
         for inside in entry.loop.rounds(bindings, self.budget):
             data, origins = entry.template.render_traced(inside, self.budget)
             if data is OMIT:
                 continue
             trail = Trail(one, by, entry.template.path, parts=origins, loop=entry.loop)
             made = Rendered(name, data, Writers(self.is_ordered, by), by, [trail])
-            other = standing.setdefault(made.key, made)
-            if other is not made:
+            other = self._made.get(made.key)
+            # a patch may have made another object of it
+            if other and other.key == made.key:
                 message = f"must not make {made.key} again: {both_makers(other, made)} do"
                 raise FaultError(fault_of(OBJECT_DUPLICATE, entry.path, message))
+            self._made[made.key] = made
             self.objects.append(made)
 
     def _patch(self, patch: Patch, bindings: Bindings, one: ConfigObject, by: Instance) -> None:
@@ -113,7 +116,7 @@ class Canvas:
         for inside in patch.loop.rounds(bindings, self.budget):
             rounds += 1
             target = _target(patch, inside, self.budget)
-            for each in [each for each in self.objects if matches(target, each.data, each.id)]:
+            for each in self._chosen(target, patch.target.path):
                 found = True
                 for place in patch.places:
                     self._write(place, patch, each, inside, one, by)
@@ -121,10 +124,16 @@ class Canvas:
             message = f"{by} finds nothing to patch: no object is what {dotted(patch.target.path)} asks for"
             self.findings.append(PATCH_TARGET_NOT_FOUND.finding(message, one.where_at((*patch.path, "target"))))
 
+    def _chosen(self, target: Target, at: Path) -> list[Rendered]:
+        self.allowance.look(sum(effort(target, one.data) for one in self.objects), at)
+        return [one for one in self.objects if matches(target, one.data, one.id)]
+
     def _write(
         self, place: PatchedPlace, patch: Patch, each: Rendered, inside: Bindings, one: ConfigObject, by: Instance
     ) -> None:
-        bindings = {**inside, "target": deepcopy(each.data)} if "target" in place.names else inside
+        at = place.operation.at
+        seen = {"target": self.allowance.snapshot(each.data, at)} if "target" in place.names else {}
+        bindings = {**inside, **seen}
         path = place.path.render(bindings, self.budget) if place.path else None
         value, origins = _value(place, bindings, self.budget)
         operation = place.operation.rendered(value, path)

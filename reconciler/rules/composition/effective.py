@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, islice
 from typing import Any
 
 from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.findings import Finding
 from reconciler.krm.yaml import Path
 from reconciler.rules.composition.codes import CONFIG_EXPRESSION_NOT_ALLOWED, NOT_OVERRIDABLE, UNKNOWN_FIELD
-from reconciler.rules.composition.faults import Fault, fault_of
+from reconciler.rules.composition.faults import MOST_TOLD, Fault, fault_of
 from reconciler.rules.composition.model import Values
 from reconciler.rules.composition.schema import (
     ComponentSchema,
@@ -67,7 +68,7 @@ def effective_values(layers: Sequence[Layer], schema: Schema, of: ComponentSchem
     """
     data = with_defaults(overlay(*(one.data for one in layers), schema=schema), schema)
     effective = Effective(data, tuple(layers), of)
-    found = tuple(_placed(fault, effective) for fault in violations(data, schema, ()))
+    found = tuple(_placed(fault, effective) for fault in violations(data, schema, ())[:MOST_TOLD])
     return replace(effective, findings=found)
 
 
@@ -84,7 +85,7 @@ def _placed(fault: Fault, effective: Effective) -> Finding:
 
 def override_findings(layer: Layer, schema: ComponentSchema) -> Iterator[Finding]:
     """Yield what is wrong with values that an environment gives: it may give those of envOverrides (openchoreo 4.4)."""
-    for fault in violations(layer.data, schema.env_overrides, (), required=False):
+    for fault in violations(layer.data, schema.env_overrides, (), required=False)[:MOST_TOLD]:
         where = layer.one.where_at((*layer.path, *fault.path))
         if fault.code is UNKNOWN_FIELD and declares(schema.parameters, fault.path):
             message = (
@@ -113,8 +114,8 @@ def _taken_away(data: Values, schema: ComponentSchema, path: Path) -> Iterator[P
 
 def static_findings(layer: Layer, schema: Schema) -> Iterator[Finding]:
     """Yield what is wrong with values in a type, whatever else is not said yet: they are values, and no templates."""
-    faults = (*violations(layer.data, schema, layer.path, required=False), *_expressions(layer.data, layer.path))
-    yield from (fault.finding(layer.one) for fault in faults)
+    found = (violations(layer.data, schema, layer.path, required=False), _expressions(layer.data, layer.path))
+    yield from (fault.finding(layer.one) for fault in islice(chain(*found), MOST_TOLD))
 
 
 def _expressions(value: Any, path: Path) -> Iterator[Fault]:

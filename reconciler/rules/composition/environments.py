@@ -12,6 +12,7 @@ from reconciler.rules.composition.library import named, untold
 from reconciler.rules.composition.memory import Memory
 from reconciler.rules.composition.model import ENVIRONMENT, GLUE_GROUP, Environment
 from reconciler.rules.composition.read_glue import read_environment
+from reconciler.rules.fields import listed
 from reconciler.snapshot.catalog import Catalog
 
 
@@ -27,7 +28,7 @@ class Environments:
         """Return why there is no environment of a name that can be used."""
         if name in self.unusable:
             return f"Environment {name} {self.unusable[name]}"
-        return f"there is no Environment {name}; there are {', '.join(sorted(self.found)) or 'none at all'}"
+        return f"there is no Environment {name}; there are {listed(sorted(self.found)) or 'none at all'}"
 
 
 def read_environments(catalog: Catalog, inventory: Inventory, memory: Memory) -> Environments:

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from reconciler.krm.findings import Finding
 from reconciler.rules.composition.catalogue import Addon, Definition
 from reconciler.rules.composition.model import ADDON, DEFINITION, GROUP
+from reconciler.rules.fields import listed
 from reconciler.snapshot.catalog import Catalog, ConfigObject
 from reconciler.snapshot.codes import DUPLICATE_OBJECT
 
@@ -27,7 +28,7 @@ class Shelf(Generic[Read]):
         """Return why there is none of a name that can be used."""
         if name in self.unusable:
             return f"{self.kind} {name} {self.unusable[name]}"
-        return f"there is no {self.kind} {name}; there are {', '.join(sorted({*self.found, *self.unusable})) or 'none'}"
+        return f"there is no {self.kind} {name}; there are {listed(sorted({*self.found, *self.unusable})) or 'none'}"
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def named(catalog: Catalog, group: str, kind: str) -> Mapping[str, list[ConfigOb
 
 def twice(objects: Sequence[ConfigObject]) -> list[Finding]:
     """Return what is said of objects that have one name, and may not (design 10.2)."""
-    places = " and ".join(f"{one.key} at {one.file}:{one.document.line}" for one in objects)
+    places = listed([f"{one.key} at {one.file}:{one.document.line}" for one in objects], " and ")
     message = f"{objects[0].key.kind} {objects[0].key.name} must be there once, in whatever namespace, and is {places}"
     return [DUPLICATE_OBJECT.finding(message, one.where) for one in objects]
 

@@ -12,7 +12,7 @@ from reconciler.rules.composition.codes import OVERRIDE_KEY_AMBIGUOUS, OVERRIDE_
 from reconciler.rules.composition.effective import Layer
 from reconciler.rules.composition.model import EnvBinding, Instance
 from reconciler.rules.composition.plan import Plan, Use
-from reconciler.rules.fields import meant, named
+from reconciler.rules.fields import listed, meant, named
 
 PLATFORM, DEVELOPER, ENVIRONMENT = "platformAddonOverrides", "addonOverrides", "environment"
 
@@ -61,25 +61,31 @@ def _unknown(binding: EnvBinding, key: str, uses: Sequence[Use], plan: Plan) -> 
 
 
 def _no_such(field: str, key: str, known: Sequence[str]) -> str:
-    return f"{field} names no addon that can be overridden; there are {', '.join(known) or 'none'}{meant(key, known)}"
+    return f"{field} names no addon that can be overridden; there are {listed(known) or 'none'}{meant(key, known)}"
 
 
 def _platform(binding: EnvBinding, plan: Plan, found: AddonOverrides) -> None:
     by_addon: dict[str, list[str]] = {}
+    by_key: dict[str, set[str]] = {}
+    for use in plan.platform:
+        for key in (use.key, use.instance.addon):
+            by_key.setdefault(key, set()).add(use.instance.addon)
     for key in binding.overrides.platform:
-        addons = sorted({use.instance.addon for use in plan.platform if key in (use.key, use.instance.addon)})
+        addons = sorted(by_key.get(key, ()))
         if len(addons) == 1:
             by_addon.setdefault(addons[0], []).append(key)
         else:
             found.findings.append(_not_one(binding, key, addons, plan))
+    instances: dict[str, list[Use]] = {}
+    for use in plan.platform:
+        instances.setdefault(use.instance.addon, []).append(use)
     for addon, keys in by_addon.items():
-        uses = [use for use in plan.platform if use.instance.addon == addon]
         if len(keys) > 1:
             both = " and ".join(f"spec.{PLATFORM}.{key}" for key in keys)
             where = binding.one.where_at(("spec", PLATFORM, keys[1]))
             found.findings.append(OVERRIDE_KEY_AMBIGUOUS.finding(f"{both} are both for {addon}: write one", where))
             continue
-        for use, path, data in _by_instance(uses, keys[0], binding, found):
+        for use, path, data in _by_instance(instances[addon], keys[0], binding, found):
             found.layers[use.instance] = Layer(ENVIRONMENT, binding.one, ("spec", PLATFORM, *path), data)
 
 
@@ -104,7 +110,7 @@ def _by_instance(
         path = ("spec", PLATFORM, key, name)
         if name not in by_id:
             message = f"spec.{PLATFORM}.{key}.{name} names no instance of {uses[0].instance.addon}"
-            there = f"; there are {', '.join(sorted(by_id))}{meant(name, sorted(by_id))}"
+            there = f"; there are {listed(sorted(by_id))}{meant(name, sorted(by_id))}"
             found.findings.append(OVERRIDE_TARGET_UNKNOWN.finding(message + there, binding.one.where_at(path)))
         elif fields is not None and not isinstance(fields, Mapping):
             message = f"spec.{PLATFORM}.{key}.{name} must be a mapping of fields, not {named(fields)}"

@@ -9,9 +9,10 @@ from typing import Any
 
 from reconciler.krm.findings import Code, Finding, Severity
 from reconciler.krm.names import dns_label_fault, dns_subdomain_fault
+from reconciler.krm.yaml import Path
 from reconciler.rules.codes import NAMESPACE_MISSING
 from reconciler.rules.composition.codes import FEATURE_NOT_SUPPORTED, UNKNOWN_FIELD
-from reconciler.rules.composition.faults import Fault
+from reconciler.rules.composition.faults import MOST_TOLD, Fault
 from reconciler.rules.composition.model import DEFAULT_INSTANCE, Rule, Values
 from reconciler.rules.fields import Faults, Fields, meant, shown
 from reconciler.snapshot.catalog import ConfigObject
@@ -32,7 +33,14 @@ class Told(Faults):
         """Note what was found to be wrong with a part of the object, or odd about it; it names its own fields."""
         for fault in faults:
             withholds = fault.code.severity is Severity.ERROR
-            (self.findings if withholds else self.notes).append(fault.finding(one))
+            told = self.findings if withholds else self.notes
+            if len(told) < MOST_TOLD:
+                told.append(fault.finding(one))
+
+    def add(self, path: Path, message: str, code: Code | None = None) -> None:
+        """Note a fault, as long as anybody may read it."""
+        if len(self.findings) < MOST_TOLD:
+            super().add(path, message, code)
 
     @property
     def all(self) -> tuple[Finding, ...]:

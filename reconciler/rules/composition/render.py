@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import Any
 
 from reconciler.expressions import Budget, Limits
@@ -118,7 +117,7 @@ class _Run:
         self._take(None, effective_values(layers, self.plan.schema or definition.full, definition))
         self.wanted += (*self.plan.platform, *self._opted_in(), *self.plan.listed)
         if self.binding:
-            found = addon_overrides(self.binding, self.plan, [use.instance for use in self.wanted])
+            found = addon_overrides(self.binding, self.plan, {use.instance for use in self.wanted})
             self.findings += found.findings
             self.overrides = found.layers
         for use in self.wanted:
@@ -160,10 +159,12 @@ class _Run:
     def check_alone(self) -> None:
         """Check the rules that do not ask where a component runs (openchoreo 4.4, 12.7)."""
         canvas = self._canvas()
-        self._check_rules([rule for rule in self.plan.rules if rule.names <= _KNOWN], self.plan.one, canvas)
+        of_type = [rule for rule in self.plan.rules if rule.names <= _KNOWN]
+        self._check_rules(of_type, self.plan.one, canvas.bindings, canvas)
         for use in self.wanted:
             rules = [rule for rule in use.addon.rules if rule.names <= _KNOWN]
-            self._check_rules(rules, use.addon.one, canvas, use)
+            bindings = canvas.seen_by(use, self.values[use.instance])
+            self._check_rules(rules, use.addon.one, bindings, canvas, use.instance)
 
     def _canvas(self) -> Canvas:
         bindings = {"metadata": metadata_of(self.component), **self.facts.bindings, **self.values[None].bindings}
@@ -173,7 +174,7 @@ class _Run:
     def draw(self) -> list[Rendered]:
         """Render the objects; raises RenderError where something cannot go on."""
         canvas = self._canvas()
-        self._check_rules(self.plan.rules, self.plan.one, canvas)
+        self._check_rules(self.plan.rules, self.plan.one, canvas.bindings, canvas)
         canvas.base(self.plan)
         platform = [use for use in self.plan.platform if self._work(use, canvas)]
         awake = [use for use in self.wanted if use.side == "developer" and self._wakes(use, canvas) is not None]
@@ -194,23 +195,27 @@ class _Run:
 
     def _wakes(self, use: Use, canvas: Canvas) -> Bindings | None:
         """Return what an addon sees, None for one that is not to work; its rules are for both (openchoreo 12.4)."""
-        self._check_rules(use.addon.rules, use.addon.one, canvas, use)
         bindings = canvas.seen_by(use, self.values[use.instance])
+        self._check_rules(use.addon.rules, use.addon.one, bindings, canvas, use.instance)
         return bindings if canvas.is_active(use, bindings) else None
 
     def _check_rules(
-        self, rules: Sequence[CompiledRule], one: ConfigObject, canvas: Canvas, use: Use | None = None
+        self,
+        rules: Sequence[CompiledRule],
+        one: ConfigObject,
+        bindings: Bindings,
+        canvas: Canvas,
+        by: Instance | None = None,
     ) -> None:
-        if rules:
-            bindings = canvas.seen_by(use, self.values[use.instance]) if use else canvas.bindings
-            failures = (rule.failure(bindings, canvas.budget) for rule in rules)
-            self.tell((failure.finding(one) for failure in failures if failure), use.instance if use else None)
+        failures = (rule.failure(bindings, canvas.budget) for rule in rules)
+        self.tell((failure.finding(one) for failure in failures if failure), by)
 
     def _check_overrides(self, awake: Sequence[Use]) -> None:
         """Tell of what an environment says of addons that a component has opted into, and that do not work there."""
+        working = {use.instance for use in awake}
         for use in self.wanted:
             layer = self.overrides.get(use.instance)
-            if layer and use.side == "developer" and use not in awake:
+            if layer and use.side == "developer" and use.instance not in working:
                 message = f"{dotted(layer.path)} is of no use: the condition of {use.instance} does not hold"
                 self.tell([OVERRIDE_UNUSED.finding(message, layer.one.where_at(layer.path))])
 
@@ -219,7 +224,8 @@ class _Run:
         early = {use.instance.addon for use in platform}
         self.tell(missing(platform, early))
         self.tell(missing(developers, early | {use.instance.addon for use in developers}))
-        self.tell(conflicting(combinations((*platform, *developers), 2)))
+        everybody = (*platform, *developers)
+        self.tell(conflicting(everybody, everybody))
 
 
 def _checked(objects: Sequence[Rendered], component: Component) -> Iterator[Finding]:

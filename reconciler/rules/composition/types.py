@@ -53,17 +53,12 @@ def read_types(catalog: Catalog, library: Library, around: Surroundings, memory:
     found = []
     for name, objects in by_name.items():
         kind = generated_kind(name) or ""
+        same = twice(objects) if len(objects) > 1 else [None]
         # copies of one and the same object have one status
-        for one in {each.key: each for each in objects}.values():
-            wrong = _kind_finding(one, kind, kinds[kind], around) or (
-                _twice(one, objects) if len(objects) > 1 else None
-            )
-            found.append(_type(one, kind, wrong, library, around, memory))
+        for one, wrong in {each.key: (each, told) for each, told in zip(objects, same, strict=True)}.values():
+            why = _kind_finding(one, kind, kinds[kind], around) or wrong
+            found.append(_type(one, kind, why, library, around, memory))
     return tuple(found)
-
-
-def _twice(one: ConfigObject, objects: list[ConfigObject]) -> Finding:
-    return next(finding for each, finding in zip(objects, twice(objects), strict=True) if each is one)
 
 
 def _type(

@@ -15,6 +15,7 @@ MAX_WORK = 4_000_000
 # what an operation, and a value of whatever kind, cost in characters
 _OPERATION = 64
 _VALUE = 8
+_LOOK = 16
 
 
 @dataclass
@@ -33,6 +34,21 @@ class Allowance:
         if self.left < 0:
             message = f"must not make the patches of a render write more than {MAX_WORK:,} characters, or as much work"
             raise FaultError(fault_of(PATCH_TOO_LARGE, at, message))
+
+    def snapshot(self, value: Any, at: Path) -> Any:
+        """Return a copy for expressions to look at; text is not copied, and is free. Raises FaultError."""
+        self.spend(_VALUE, at)
+        match value:
+            case dict():
+                return {key: self.snapshot(one, at) for key, one in value.items()}
+            case list():
+                return [self.snapshot(one, at) for one in value]
+            case _:
+                return value
+
+    def look(self, things: int, at: Path) -> None:
+        """Count looking at things; raises FaultError where there have been too many."""
+        self.spend(_LOOK * things, at)
 
     def copied(self, value: Any, depth: int, at: Path) -> Any:
         """Return a value that shares nothing with `value`, for a place that is `depth` steps down.

@@ -51,6 +51,11 @@ def matches(target: Target, one: Any, resource_id: str) -> bool:
     return _Question(templates=False).asks(target, one, resource_id)
 
 
+def effort(target: Target, one: Any) -> int:
+    """Return how many things there are to look at in an object, to tell whether it matches."""
+    return 1 if target.containers is None else 1 + sum(len(pod_list(one, name)) for name in CONTAINER_LISTS)
+
+
 def may_match(target: Target, template: Any, resource_id: str) -> bool:
     """Tell whether an object made of a template may have all that a target asks for (openchoreo 11 step 5)."""
     return _Question(templates=True).asks(target, template, resource_id)

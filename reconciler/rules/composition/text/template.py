@@ -160,6 +160,8 @@ class _Compiler:
         if isinstance(piece, str):
             return piece
         self.expressions += 1
+        if self.expressions > MAX_EXPRESSIONS + 1:
+            return piece.text
         if self.expressions > MAX_EXPRESSIONS:
             message = f"{dotted(path)} must be left out: a template may have {MAX_EXPRESSIONS} expressions, and no more"
             raise FaultError(Fault(CEL_CODES["CelBudget"], path, message))
