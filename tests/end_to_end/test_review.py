@@ -26,7 +26,8 @@ def test_a_draft_is_listed_shown_proposed_and_approved(world: Path) -> None:
     listed = run(world, "drafts", "config", "--cache", ".cache", "--selector", "region=eu-west", "-o", "json")
     shown = run(world, "show", "lisbon/gateway", *WHERE, "-o", "markdown", "--diff-lines", "0")
     proposed = run(world, "propose", "lisbon", *WHERE, "-o", "json")
-    packages = [f"lisbon/{name}" for name in ("gateway", "resources/edge", "resources/_cluster")]
+    ours = ("components/fair/edge/numbers", "gateway", "resources/edge", "resources/_cluster")
+    packages = [f"lisbon/{name}" for name in ours]
     approved = run(world, "approve", *packages, *WHERE, "--author", "Ada <ada@example.com>", "-m", "fine", "-o", "json")
     synced = sync(world, "-o", "json")
 
@@ -83,7 +84,7 @@ def test_a_rejection_tells_why(world: Path) -> None:
         pytest.param(["propose", *WHERE], "name what is meant in one way", id="nothing-named"),
         pytest.param(["propose", "lisbon", "--all", *WHERE], "name what is meant in one way", id="named-twice"),
         pytest.param(["propose", "paris", *WHERE], "there are berlin, boston, catalog, chicago, lisbon", id="cluster"),
-        pytest.param(["show", "lisbon/none", *WHERE], "it has gateway", id="package"),
+        pytest.param(["show", "lisbon/none", *WHERE], "it has components/fair/edge/numbers, gateway", id="package"),
         pytest.param(["propose", "lisbon/", *WHERE], "must be CLUSTER or CLUSTER/PACKAGE", id="half-a-place"),
         pytest.param(["drafts", "config", "-l", "a b"], "must be a label requirement", id="selector"),
         pytest.param(["drafts", "nowhere", "--cache", ".cache"], "must be a repository or a folder", id="config"),
