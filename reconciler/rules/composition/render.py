@@ -29,7 +29,7 @@ from reconciler.rules.composition.reading import OWN
 from reconciler.rules.composition.rendered import Rendered, both_makers, in_order
 from reconciler.rules.composition.schema import declares
 from reconciler.rules.composition.text import CompiledRule
-from reconciler.rules.fields import dotted, named, shown
+from reconciler.rules.fields import dotted, listed, named, shown
 from reconciler.snapshot.catalog import ConfigObject
 
 LONGEST_NAME = 253
@@ -235,19 +235,26 @@ def _checked(objects: Sequence[Rendered], component: Component) -> Iterator[Find
         maker = one.trails[0]
         if fault := _identity_fault(one.data):
             where = maker.one.where_at(maker.path)
-            yield RENDERED_OBJECT_INVALID.finding(f"{dotted(maker.path)} must make an object: {fault}", where)
+            message = f"{dotted(maker.path)} must make an object: {fault}{_changed_by(one)}"
+            yield RENDERED_OBJECT_INVALID.finding(message, where)
             continue
         sound.append(one)
         namespace = one.data["metadata"].get("namespace")
         if namespace not in (None, component.key.namespace):
             message = (
                 f"{dotted(maker.path)} makes {one.key}, and must make objects for the namespace of the component,"
-                f" {component.key.namespace}, not {shown(namespace)}"
+                f" {component.key.namespace}, not {shown(namespace)}{_changed_by(one)}"
             )
             yield NAMESPACE_NOT_ALLOWED.finding(message, maker.one.where_at((*maker.path, "metadata", "namespace")))
         for note in check_lists(one.data, one.writers):
             yield note.code.finding(f"{one.key}: {note.message}", maker.one.where_at(maker.path))
     yield from _twins(sound)
+
+
+def _changed_by(one: Rendered) -> str:
+    """Return the end of a sentence on an object that others than its maker had a hand in."""
+    patched = list(dict.fromkeys(str(trail.instance) for trail in one.trails if trail.write))
+    return f"; it was changed by {listed(patched)}" if patched else ""
 
 
 def _twins(objects: Sequence[Rendered]) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.krm.findings import Where
-from reconciler.rules.fields import Faults, Fields
+from reconciler.rules.fields import Faults, Fields, listed, meant
 from reconciler.rules.presets.codes import PLUGIN_INVALID
 
 SECRET = "hunter2"
@@ -73,3 +73,20 @@ def test_without_quotes_nothing_is_to_be_seen_at_all(data: Any) -> None:
 
     assert said
     assert SECRET not in str(said)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        pytest.param(0, "", id="nobody"),
+        pytest.param(2, "n0 and n1", id="two"),
+        pytest.param(53, f"{' and '.join(f'n{number}' for number in range(50))}, and 3 more", id="too-many"),
+    ],
+)
+def test_listed(count: int, text: str) -> None:
+    assert listed([f"n{number}" for number in range(count)], " and ") == text
+
+
+@pytest.mark.parametrize(("others", "text"), [(0, "; did you mean replicas?"), (500, "")])
+def test_what_is_meant_is_looked_for_among_a_few(others: int, text: str) -> None:
+    assert meant("replica", ["replicas", *(f"n{number}" for number in range(others))]) == text

@@ -96,6 +96,7 @@ def test_what_is_no_object_after_an_addon(change: Any) -> None:
     result = room(rendering(made(), addons=[addon("a0", {"patches": [change]})]))
 
     assert told(result) == ["RenderedObjectInvalid"]
+    assert finding(result, "RenderedObjectInvalid").message.endswith("; it was changed by a0/i")
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,7 @@ def test_an_addon_cannot_move_an_object_elsewhere() -> None:
     result = room(rendering(made(), addons=[addon("a0", {"patches": [patch("add", "/metadata/namespace", "other")]})]))
 
     message = finding(result, "NamespaceNotAllowed").message
-    assert 'for the namespace of the component, square, not "other"' in message
+    assert message.endswith('for the namespace of the component, square, not "other"; it was changed by a0/i')
 
 
 def named_by(name: str, **more: Any) -> str:
