@@ -20,6 +20,8 @@ from tests.support.templates import LABELLED, URGENT, bundle, kafka, pool, templ
 from tests.support.world import World, catalog, package, repository, variant
 
 KAFKAS = tuple(f"k{number:02}" for number in range(50))
+# what an edit of one costs does not depend on how many there are: most is counted among few
+FEW = KAFKAS[:8]
 # of six pools, two inherit both properties, two the pod alone, one the pod set alone, and one nothing
 POOLS: Mapping[str, Any] = {
     "a": None,
@@ -52,11 +54,20 @@ def want(name: str, each: str, revision: str = "v1") -> dict[str, str | None]:
     return {f"pools/{one}.yaml": variant(one, "berlin", one, revision)}
 
 
-def fleet(folder: Path) -> World:
+def large_fleet(folder: Path) -> World:
     """Return a cluster with fifty Kafkas that are placed, each with six pools in packages; all is published."""
+    return fleet_of(KAFKAS, folder)
+
+
+def small_fleet(folder: Path) -> World:
+    """Return one with a few of them."""
+    return fleet_of(FEW, folder)
+
+
+def fleet_of(kafkas: tuple[str, ...], folder: Path) -> World:
     world = World.new(folder)
     files: dict[str, str | None] = {"catalog.yaml": catalog(), "berlin.yaml": repository("berlin")}
-    for name in KAFKAS:
+    for name in kafkas:
         files |= {at(name): placed(name, BOTH)}
         for each, own in POOLS.items():
             files |= want(name, each)
@@ -73,7 +84,7 @@ def path_of(name: str, each: str) -> str:
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    return begin(tmp_path, fleet)
+    return begin(tmp_path, small_fleet)
 
 
 def drafted(world: World) -> set[str]:
@@ -96,6 +107,14 @@ def drafted(world: World) -> set[str]:
 def test_a_kafka_moves_exactly_the_pools_that_inherit_what_changed(
     world: World, parent: Mapping[str, Any], pools: tuple[str, ...]
 ) -> None:
+    check_an_edit(world, parent, pools)
+
+
+def test_so_it_is_among_fifty(tmp_path: Path) -> None:
+    check_an_edit(large_fleet(tmp_path / "world"), {**BOTH, "pod": {}}, OF_POD)
+
+
+def check_an_edit(world: World, parent: Mapping[str, Any], pools: tuple[str, ...]) -> None:
     world.write({at("k07"): placed("k07", parent)})
 
     after = world.sync()
@@ -124,12 +143,12 @@ def test_an_edit_of_a_pool_renders_that_pool(world: World) -> None:
 
 
 def test_all_kafkas_at_once(world: World) -> None:
-    world.write({at(name): placed(name, {**BOTH, "pod": {}}) for name in KAFKAS})
+    world.write({at(name): placed(name, {**BOTH, "pod": {}}) for name in FEW})
 
     after = world.sync()
 
-    assert after.report.renders == len(KAFKAS) * (1 + len(POOLS))
-    assert len(drafted(world)) == len(KAFKAS) * (1 + len(OF_POD))
+    assert after.report.renders == len(FEW) * (1 + len(POOLS))
+    assert len(drafted(world)) == len(FEW) * (1 + len(OF_POD))
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:

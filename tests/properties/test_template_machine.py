@@ -107,7 +107,7 @@ class TemplateMachine(RuleBasedStateMachine):
 TestTemplateMachine = TemplateMachine.TestCase
 TestTemplateMachine.settings = settings(
     # a step takes as long as one among policies
-    settings(PROFILES["ci"], max_examples=3, stateful_step_count=8)
+    settings(PROFILES["ci"], max_examples=2, stateful_step_count=6)
     if (profile := os.environ.get("HYPOTHESIS_PROFILE", "ci")) == "ci"
     else PROFILES[profile],
     deadline=None,

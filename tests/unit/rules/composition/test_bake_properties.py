@@ -161,7 +161,7 @@ def worlds(draw: DrawFn) -> tuple[World, dict[str, Any]]:
     return World(OWN, addons, uses), said
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(worlds(), st.integers(0, 2))
 def test_whatever_is_baked_in_comes_to_the_same(drawn: tuple[World, dict[str, Any]], count: int) -> None:
     one, said = drawn

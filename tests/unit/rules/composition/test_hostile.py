@@ -334,7 +334,7 @@ MAKERS: Mapping[str, tuple[str, str, str]] = {
 }
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.dictionaries(st.sampled_from(KINDS), edited() | ANYTHING, min_size=1, max_size=3))
 def test_anything_anywhere_ends_in_findings(specs: Mapping[str, Any]) -> None:
     """No object crashes the room, and nothing wrong goes without a word."""

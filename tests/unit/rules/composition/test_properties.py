@@ -145,7 +145,7 @@ def coarse(result: RoomResult) -> Any:
     return bytes_of(result), variants, [one.owner for one in result.stalled], told
 
 
-EXAMPLES = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @EXAMPLES

@@ -245,7 +245,7 @@ KEYWORDS = {
 }
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(components(), components())
 def test_kubernetes_takes_every_crd(definition: ComponentSchema, addon: ComponentSchema) -> None:
     schema, _ = developer_schema(definition, [DeveloperAddon("extra", "More", addon, {}, ())])
@@ -253,7 +253,7 @@ def test_kubernetes_takes_every_crd(definition: ComponentSchema, addon: Componen
     assert list(structural_faults(spec_of(crd("Thing", "example.org", schema)))) == []
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(components(), st.data())
 def test_editors_accept_what_is_valid_and_nothing_else(component: ComponentSchema, data: st.DataObject) -> None:
     editor = json.loads(json.dumps(json_schema(component.full)))

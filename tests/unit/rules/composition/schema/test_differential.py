@@ -33,7 +33,7 @@ def draft_7(node: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [{"type": "null"}, result]} if node.get("nullable") else result
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(components(), st.data())
 def test_two_validators_agree(component: ComponentSchema, data: st.DataObject) -> None:
     published = crd("Thing", "example.org", component.full)
@@ -45,7 +45,7 @@ def test_two_validators_agree(component: ComponentSchema, data: st.DataObject) -
         assert second.is_valid(one) is (violations(one, component.full, ("spec",)) == ())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(components(), st.data())
 def test_defaults_never_break_what_was_valid(component: ComponentSchema, data: st.DataObject) -> None:
     value = data.draw(values(component.full))
@@ -54,7 +54,7 @@ def test_defaults_never_break_what_was_valid(component: ComponentSchema, data: s
         assert violations(with_defaults(value, component.full), component.full, ("spec",)) == ()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(components(), st.data())
 def test_what_is_valid_is_valid_without_required(component: ComponentSchema, data: st.DataObject) -> None:
     value = data.draw(values(component.full))

@@ -26,7 +26,7 @@ SECTIONS = st.sampled_from(("types", "parameters", "envOverrides", "requiredByDe
 SCHEMAS = st.dictionaries(SECTIONS, FIELDS, max_size=4) | FIELDS
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(SCHEMAS, FIELDS)
 def test_reading_ends(data: Any, value: Any) -> None:
     read = read_schema(data, AT)
@@ -40,7 +40,7 @@ def test_reading_ends(data: Any, value: Any) -> None:
         assert crd("Thing", "example.org", read.full)["metadata"]["name"] == "things.example.org"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(LINES)
 def test_a_line_is_a_field_or_one_fault(line: str) -> None:
     read = read_schema({"parameters": {"a": line}}, AT)
@@ -49,7 +49,7 @@ def test_a_line_is_a_field_or_one_fault(line: str) -> None:
     assert len(errors) == (not read.parameters["properties"])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.dictionaries(st.sampled_from("abcdef"), LINES, max_size=5), st.randoms())
 def test_the_order_of_fields_does_not_matter(fields: dict[str, str], random: Any) -> None:
     names = list(fields)

@@ -123,7 +123,7 @@ JSON = st.recursive(
 LAYER = st.dictionaries(st.sampled_from(["a", "b", "m", "l", "free", "who"]), JSON, max_size=4)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(LAYER, LAYER, LAYER)
 def test_layers_can_be_joined_in_steps(one: Any, two: Any, three: Any) -> None:
     schema = parameters(FIELDS)
@@ -133,7 +133,7 @@ def test_layers_can_be_joined_in_steps(one: Any, two: Any, three: Any) -> None:
     assert overlay(lower, {}, schema=schema) == overlay({}, lower, schema=schema) == lower
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(LAYER)
 def test_defaults_are_filled_in_once(value: Any) -> None:
     schema = parameters("{a: string | default=x, b: string | nullable=true, m: {x: string | default=y}, l: '[]Item'}")
