@@ -36,7 +36,7 @@ from tests.unit.rules.presets.presets_world import (
     room,
 )
 
-ROUNDS = int(os.environ.get("RECONCILER_SECRET_ROUNDS", "8"))
+ROUNDS = int(os.environ.get("RECONCILER_SECRET_ROUNDS", "3"))
 CONFIG = Path("config")
 
 

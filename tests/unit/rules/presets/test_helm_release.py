@@ -394,7 +394,7 @@ def is_refused(options: list[Data]) -> bool:
     return not REFERENCES.is_valid(references) or bool(nested((one["name"], "") for one in secrets).faults)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @for_all(OPTIONS)
 def test_flux_takes_it_and_makes_of_it_what_helm_makes_of_all_options(options: list[Data]) -> None:
     result = made(options)
@@ -413,7 +413,7 @@ def test_flux_takes_it_and_makes_of_it_what_helm_makes_of_all_options(options: l
     assert set(targets(found)) == {one["name"] for one in options if "valueFrom" in one}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @for_all(OPTIONS)
 def test_each_secret_that_goes_is_warned_of_once(options: list[Data]) -> None:
     result = made(options)

@@ -166,7 +166,7 @@ def another_release(branches: Branches, _: RoomResult) -> Branches:
 HAPPENS = st.sampled_from([as_found, drafted, published, taken_by_people, another_release])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @for_all(st.lists(st.tuples(edits(), AROUND, HAPPENS), min_size=1, max_size=6))
 def test_a_pass_that_remembers_comes_to_what_one_does_that_does_not(
     history: list[tuple[Files, dict[str, Any], Callable[[Branches, RoomResult], Branches]]],
