@@ -156,3 +156,15 @@ def test_an_edge_case(files: dict[str, str], expected: Any, told: list[str]) -> 
         assert {path: done.files[path].data.decode() for path in done.files} == files
     else:
         assert template_of(done) == expected
+
+
+def test_14_10_a_label_of_a_listener_wins_on_routes_and_loses_on_services() -> None:
+    mine = [{"broker": 0, "labels": {"team": "listener"}}]
+    listener = {"name": "route", "port": 9099, "type": "route", "configuration": {"brokers": mine}}
+    inherited = {**labels("perPodService", team="template"), **labels("perPodRoute", team="template")}
+
+    done = merge(alone(inherited, MISSING, listeners=[listener]))
+
+    (effect,) = done.effects
+    teams = {one.kind: one.labels["team"] for one in effect.description.objects if any("-0" in n for n in one.names)}
+    assert teams == {"Service": "template", "Route": "listener"}
