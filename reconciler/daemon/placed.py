@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from reconciler.daemon.owned import Owned, States
 from reconciler.daemon.publish import HEADS
 from reconciler.daemon.remotes import DestinationObjects, Remote, Remotes
 from reconciler.gitio.errors import GitError
@@ -12,37 +12,28 @@ from reconciler.krm.identity import ObjectKey
 from reconciler.planning.destination import Destination
 from reconciler.planning.standing import Heads, recognise, settle_drafts
 from reconciler.planning.state import DestinationState, PackageRecord
-from reconciler.rules.placement.model import OWNER_KIND
+from reconciler.rules.placement.model import OWNER_GROUP, OWNER_KIND
 from reconciler.snapshot.files import FileTree
 
-States = Mapping[Destination, DestinationState]
 
-
-class Placed:
-    """The packages of placed resources on all clusters whose state can be read."""
+class Placed(Owned):
+    """The packages of placed resources on all clusters whose state can be read, and what the last of each came from."""
 
     def __init__(self, states: States, remotes: Remotes) -> None:
-        self._states = {one.name: (one, state) for one, state in states.items() if one.deployment}
+        super().__init__(states, OWNER_GROUP, OWNER_KIND)
+        self._destinations = {one.name: (one, state) for one, state in states.items() if one.deployment}
         self._remotes = remotes
 
     def places(self) -> dict[ObjectKey, list[str]]:
         """Return for each owner of placed resources the clusters that have its package now."""
         found: dict[ObjectKey, list[str]] = {}
-        for cluster, record in self._records():
-            found.setdefault(record.owner.key, []).append(cluster)
-        return found
-
-    def held(self) -> dict[ObjectKey, dict[str, int]]:
-        """Return for each owner the clusters where its package is held, with how many there were then."""
-        found: dict[ObjectKey, dict[str, int]] = {}
-        for cluster, record in self._records():
-            if count := record.outcome.get("existing"):
-                found.setdefault(record.owner.key, {})[cluster] = count
+        for (cluster, _), owner in self.owned().items():
+            found.setdefault(owner.key, []).append(cluster)
         return found
 
     def earlier(self, cluster: str, package: str) -> FileTree | None:
         """Return the source of the last offer of a package as it came, None if that is not known."""
-        destination, state = self._states.get(cluster, (None, None))
+        destination, state = self._destinations.get(cluster, (None, None))
         remote = self._remotes.get(destination.url) if destination else None
         if destination is None or state is None or remote is None or package not in state.packages:
             return None
@@ -53,10 +44,6 @@ class Placed:
         except GitError:
             # whoever decides on the package is told
             return None
-
-    def _records(self) -> Iterator[tuple[str, PackageRecord]]:
-        for cluster, (_, state) in sorted(self._states.items()):
-            yield from ((cluster, record) for _, record in state.standing() if record.owner.key.kind == OWNER_KIND)
 
 
 def _as_it_stands(destination: Destination, state: DestinationState, package: str, remote: Remote) -> PackageRecord:

@@ -9,7 +9,7 @@ from functools import cached_property
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.codes import DOWNSTREAM_CONFLICT
 from reconciler.planning.decide import Question, stalled
-from reconciler.planning.destination import Packages, nested_packages
+from reconciler.planning.destination import Packages, folders_above
 from reconciler.planning.ground import Ground
 from reconciler.planning.outcome import Blocked
 from reconciler.planning.state import DestinationState, Seen
@@ -119,16 +119,15 @@ def ask(variant: Variant, claims: Claims, ground: Ground) -> Question:
 
 
 def _nested(package: str, ground: Ground) -> tuple[str, ...]:
-    owned = [name for name, one in ground.state.packages.items() if one.owned and name != package]
-    return (*nested_packages(package, owned), *_standing_above(package, ground))
+    return (*ground.owned.nested(package), *_standing_above(package, ground))
 
 
 def _standing_above(package: str, ground: Ground) -> tuple[str, ...]:
     if ground.heads.branch is None:
         return ()
-    segments = package.split("/")
-    above = ["/".join(segments[:count]) for count in range(1, len(segments))]
-    kptfile = [f"{ground.destination.path(one)}/Kptfile" for one in above]
+    # a Kptfile beside all packages makes none of them a subpackage
+    above = (one for one in folders_above(package) if one)
     return tuple(
-        one for one, path in zip(above, kptfile, strict=True) if ground.objects.blob_at(ground.heads.branch, path)
-    )
+        one for one in above
+        if ground.objects.blob_at(ground.heads.branch, f"{ground.destination.path(one)}/Kptfile")
+    )  # fmt: skip

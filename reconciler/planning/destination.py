@@ -102,32 +102,32 @@ def _conflict(one: Destination, other: Destination, why: str) -> Finding:
     return DESTINATION_CONFLICT.finding(message, one.where)
 
 
-def nested_packages(package: str, others: Iterable[str]) -> tuple[str, ...]:
-    """Return the packages that lie above or below `package` (porch 5.1: packages cannot be nested)."""
-    return tuple(sorted(other for other in others if other != package and are_nested(other, package)))
-
-
 class Packages:
-    """Packages of one destination, of which those above and below another are found without a look at them all."""
+    """Packages of one destination, of which those above and below another are found without a look at them all.
 
-    def __init__(self) -> None:
+    No package may lie in another (porch 5.1).
+    """
+
+    def __init__(self, packages: Iterable[str] = ()) -> None:
         self._packages: set[str] = set()
         self._below: dict[str, list[str]] = {}
+        for one in packages:
+            self.add(one)
 
     def add(self, package: str) -> None:
         """Add a package."""
         if package not in self._packages:
             self._packages.add(package)
-            for folder in _above(package):
+            for folder in folders_above(package):
                 self._below.setdefault(folder, []).append(package)
 
     def nested(self, package: str) -> tuple[str, ...]:
-        """Return those that lie above or below a package, in order."""
-        above = (one for one in _above(package) if one in self._packages)
+        """Return those that lie above or below a package, in order; it is none of them itself."""
+        above = (one for one in folders_above(package) if one in self._packages)
         return tuple(sorted((*above, *self._below.get(package, ()))))
 
 
-def _above(package: str) -> Iterator[str]:
+def folders_above(package: str) -> Iterator[str]:
     """Yield the folders that a package lies in; "" is the outermost."""
     segments = package.split("/") if package else []
     yield from ("/".join(segments[:count]) for count in range(len(segments)))

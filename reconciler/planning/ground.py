@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 from reconciler.planning.branches import History
-from reconciler.planning.destination import Destination, are_nested, draft_branch
+from reconciler.planning.destination import Destination, Packages, are_nested, draft_branch
 from reconciler.planning.standing import Heads, Repository
 from reconciler.planning.state import DestinationState, DraftBranch, PackageRecord, Seen
 from reconciler.planning.tags import TaggedRevision
@@ -38,6 +39,11 @@ class Ground:
     objects: Objects
     template: str
     removals: str = "removals/{repository}"
+
+    @cached_property
+    def owned(self) -> Packages:
+        """The packages that somebody's are by state."""
+        return Packages(name for name, one in self.state.packages.items() if one.owned)
 
     def branch_of(self, package: str) -> str:
         """Return the draft branch of a package.

@@ -35,8 +35,7 @@ def guard_packages(
     package = package_of(namespace)
     doomed = [(cluster, package) for cluster in existing if cluster not in wanted]
     places = frozenset(Place(inventory.homes[cluster].namespace, cluster, package) for cluster, _ in doomed)
-    before = around.held.get(owner_of(namespace).key, {})
-    held = {(cluster, package): count for cluster, count in before.items()}
+    held = around.held.get(owner_of(namespace).key, {})
     acknowledged = frozenset[str]().union(*(policy.acknowledged for policy in policies))
     named = ("packages", _named([policy.key for policy in policies]))
     decision = decide(doomed, len(existing), held, acknowledged, around.max_delete_percent, named)

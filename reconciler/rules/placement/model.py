@@ -9,6 +9,7 @@ from typing import Protocol
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.clusters.model import Targets
+from reconciler.rules.guards import Unit
 from reconciler.rules.variant import Owner
 from reconciler.snapshot.catalog import ConfigObject
 from reconciler.snapshot.files import File, FileTree
@@ -39,14 +40,14 @@ class Before(Protocol):
 class Surroundings:
     """What the room needs besides the catalog and the inventory.
 
-    `held` says of packages that were held before, by owner and cluster, how many there were then; `engine` changes when
-    rendering may.
+    `held` says by owner of packages that were held before how many there were then; `engine` changes when rendering
+    may.
     """
 
     before: Before
     max_delete_percent: int = 30
     engine: str = ""
-    held: Mapping[ObjectKey, Mapping[str, int]] = field(default_factory=dict)
+    held: Mapping[ObjectKey, Mapping[Unit, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from reconciler.planning.destination import (
     are_nested,
     conflicts,
     draft_branch,
-    nested_packages,
 )
 from tests.unit.planning.values import destination
 
@@ -88,7 +87,7 @@ def test_where_a_package_and_its_status_file_stand(directory: str, path: str, st
     ],
 )
 def test_nested_packages(package: str, expected: tuple[str, ...]) -> None:
-    assert nested_packages(package, ["a", "a/b/c", "b"]) == expected
+    assert Packages(["a", "a/b/c", "b"]).nested(package) == expected
 
 
 PATHS = st.lists(st.sampled_from(["a", "b", "ab"]), max_size=4).map("/".join)
@@ -96,11 +95,9 @@ PATHS = st.lists(st.sampled_from(["a", "b", "ab"]), max_size=4).map("/".join)
 
 @given(st.lists(PATHS), PATHS)
 def test_packages_that_are_found_one_by_one_are_those_that_a_look_at_all_finds(known: list[str], package: str) -> None:
-    packages = Packages()
-    for one in known:
-        packages.add(one)
+    looked_at = (one for one in set(known) if one != package and are_nested(one, package))
 
-    assert packages.nested(package) == nested_packages(package, set(known))
+    assert Packages(known).nested(package) == tuple(sorted(looked_at))
 
 
 @pytest.mark.parametrize("other", ["a", "a/b", ""])

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.clusters.inventory import read_inventory
+from reconciler.rules.guards import Unit
 from reconciler.rules.placement.room import Surroundings, placements_of
 from reconciler.rules.repository import read_repositories
 from reconciler.rules.variant import Generated, RoomResult, Variant
@@ -119,7 +120,7 @@ def room(
     files: Mapping[str, str],
     branches: Branches | None = None,
     fleet: Mapping[str, str] = FLEET,
-    held: Mapping[ObjectKey, Mapping[str, int]] | None = None,
+    held: Mapping[ObjectKey, Mapping[Unit, int]] | None = None,
 ) -> RoomResult:
     catalog = catalog_of({**fleet, **files})
     inventory = read_inventory(catalog, read_repositories(catalog)[0])

@@ -102,7 +102,9 @@ def test_there_is_no_guard(texts: list[str]) -> None:
     ],
 )
 def test_what_was_held_is_counted_as_it_was(count: int, held: Mapping[str, int], why: bool) -> None:
-    result = room(one_file(config_map(labels=by_policy()), chosen(count)), EVERYWHERE, WIDE, {OWNER: held})
+    units = {(cluster, "resources/ferry"): existing for cluster, existing in held.items()}
+
+    result = room(one_file(config_map(labels=by_policy()), chosen(count)), EVERYWHERE, WIDE, {OWNER: units})
 
     assert bool(result.guards[OWNER].why) == why
 
