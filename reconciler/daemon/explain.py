@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from reconciler.daemon.desk import Desk
-from reconciler.daemon.reconcile import gather
+from reconciler.daemon.reconcile import begin, gather
 from reconciler.daemon.remotes import Remotes
 from reconciler.daemon.review import Place, UnknownPlaceError
-from reconciler.daemon.states import read_states
 from reconciler.daemon.tools import ConfigSource, Tools
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import errors
@@ -18,7 +16,6 @@ from reconciler.planning.destination import Destination
 from reconciler.planning.fleet import DestinationPlan
 from reconciler.planning.made_anew import MadeAnew, make_anew
 from reconciler.planning.outcome import Blocked
-from reconciler.planning.state import DestinationState
 from reconciler.planning.survey import Surveyed
 from reconciler.reporting.explain import Explained, alike_first
 from reconciler.rules.variant import Place as Planned
@@ -28,18 +25,14 @@ from reconciler.rules.variant import RoomResult
 def explain(place: Place, source: ConfigSource, remotes: Remotes, tools: Tools) -> Explained:
     """Return what is known of one package. Raises UnknownPlaceError when nobody wants it, GitError without a config."""
     found = gather(source, remotes, tools)
-    destinations = tools.destinations(found.catalog)
-    destination = _destination(place, destinations)
-    states = read_states(destinations, remotes, tools.state_ref)
-    read = {one: state for one, state in states.items() if isinstance(state, DestinationState)}
-    room = tools.rooms(found.catalog, remotes, read, found.now)
-    desk = Desk(found.snapshot, found.catalog, remotes, tools, room, found.now)
-    surveyed = desk.look(destination, [one for one in destinations if one in states or desk.is_wanted(one)])
+    destination = _destination(place, tools.destinations(found.catalog))
+    begun = begin(found, remotes, tools)
+    surveyed = begun.desk.look(destination, begun.destinations)
     known = Explained(str(place), found.snapshot.id, found.catalog.objects)
     if isinstance(surveyed, DestinationPlan):
         return replace(known, findings=surveyed.findings)
     variant = chosen(surveyed.claims, surveyed.ground.state)[0].get(place.package)
-    return _made(known, make_anew(variant, surveyed)) if variant else _stalled(known, place, surveyed, room)
+    return _made(known, make_anew(variant, surveyed)) if variant else _stalled(known, place, surveyed, begun.room)
 
 
 def _made(known: Explained, made: MadeAnew) -> Explained:

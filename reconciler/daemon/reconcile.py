@@ -168,15 +168,30 @@ def _catalog_findings(catalog: Catalog) -> tuple[Finding, ...]:
     return (*catalog.findings, *(one.finding for one in catalog.unreadable))
 
 
+@dataclass(frozen=True)
+class Begun:
+    """A pass that can decide: what rooms make of the config, the desk, and the destinations that are looked at."""
+
+    room: RoomResult
+    desk: Desk
+    destinations: Sequence[Destination]
+
+
+def begin(found: Gathered, remotes: Remotes, tools: Tools) -> Begun:
+    """Read the states of all destinations, and ask the rooms."""
+    destinations = tools.destinations(found.catalog)
+    states = read_states(destinations, remotes, tools.state_ref)
+    known = {one: state for one, state in states.items() if isinstance(state, DestinationState)}
+    room = tools.rooms(found.catalog, remotes, known, found.now)
+    desk = Desk(found.snapshot, found.catalog, remotes, tools, room, found.now)
+    return Begun(room, desk, [one for one in destinations if one in states or desk.is_wanted(one)])
+
+
 def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publisher: Publisher) -> Report:
     """Plan and publish; a destination that loses a race is fetched and planned again, alone, five times."""
     snapshot, catalog = found.snapshot, found.catalog
-    destinations = tools.destinations(catalog)
-    states = read_states(destinations, remotes, tools.state_ref)
-    known = {one: state for one, state in states.items() if isinstance(state, DestinationState)}
-    room = tools.rooms(catalog, remotes, known, found.now)
-    desk = Desk(snapshot, catalog, remotes, tools, room, found.now)
-    destinations = [one for one in destinations if one in states or desk.is_wanted(one)]
+    begun = begin(found, remotes, tools)
+    room, desk, destinations = begun.room, begun.desk, begun.destinations
     plans: dict[ObjectKey, DestinationPlan] = {}
     outcomes: dict[str, Outcome] = {}
     written: dict[str, Written] = {}
