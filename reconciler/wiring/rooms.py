@@ -96,6 +96,7 @@ class Catalogs:
         self._settings = settings
         self._source = source
         self._options = git_options(settings)
+        self._limits = Limits(**settings.limits.cel.model_dump())
         self._offline = offline
         self._last: tuple[Catalog, _Layout] | None = None
         self._presets_made = PresetMemory()
@@ -138,7 +139,7 @@ class Catalogs:
         percent, engine = self._settings.guards.max_delete_percent, _engine_fact(self._settings)
         around = Surroundings(
             layout.repositories, RemoteUpstreams(remotes, self._resolve), _children(states), percent, engine,
-            Limits(**self._settings.limits.cel.model_dump()), now, _held(states),
+            self._limits, now, _held(states),
         )  # fmt: skip
         before = Placed(states, remotes)
         placed = placements_of(catalog, layout.inventory, Around(before, percent, engine, before.held()))
@@ -151,17 +152,17 @@ class Catalogs:
         return _housed(joined([variants_of(catalog, around), placed, plugins, composed, told]), layout, catalog)
 
     def _presets(self, before: Plugins, engine: str) -> PresetSurroundings:
-        rules, limits = self._settings.rules, Limits(**self._settings.limits.cel.model_dump())
+        rules = self._settings.rules
         return PresetSurroundings(
             before, self._settings.guards.max_delete_percent, engine, before.held(), rules.base_domain,
-            rules.central_cluster, rules.expressions, limits, frozenset(rules.plugin_outputs),
+            rules.central_cluster, rules.expressions, self._limits, frozenset(rules.plugin_outputs),
         )  # fmt: skip
 
     def _components(self, before: Owned, engine: str) -> ComponentSurroundings:
-        rules, limits = self._settings.rules, Limits(**self._settings.limits.cel.model_dump())
+        rules = self._settings.rules
         return ComponentSurroundings(
             before, self._settings.guards.max_delete_percent, engine, before.held(), rules.runtime_composition,
-            rules.crd_group, _READ_KINDS, limits,
+            rules.crd_group, _READ_KINDS, self._limits,
         )  # fmt: skip
 
     def renderer(self, catalog: Catalog) -> Renderer:

@@ -29,7 +29,7 @@ from reconciler.rules.composition.bake_places import is_target, require_decided
 from reconciler.rules.composition.bake_written import Writer
 from reconciler.rules.composition.catalogue import ObjectTemplate, Patch, PatchedPlace
 from reconciler.rules.composition.codes import ADDON_KEY_COLLISION, ADDON_KEY_INVALID, NOT_BAKEABLE
-from reconciler.rules.composition.compile_type import missing, wishes_of
+from reconciler.rules.composition.compile_type import missing
 from reconciler.rules.composition.effective import Layer, effective_values
 from reconciler.rules.composition.faults import Fault, FaultError, fault_of
 from reconciler.rules.composition.model import API_VERSION, DEFINITION, GROUP, Instance
@@ -265,7 +265,7 @@ class _Oven:
         return NOT_BAKEABLE.finding(f"the definition {self.name} could not be used: {why}", self.plan.one.where)
 
     def _writers(self, creator: Instance | None) -> Writers:
-        wishes = wishes_of([use.addon for use in self.plan.uses])
+        wishes = self.plan.wishes
         return Writers(lambda one, other: declare_order(one, other, wishes), creator)
 
     @contextmanager

@@ -18,12 +18,13 @@ from reconciler.krm.yaml import Path
 from reconciler.rules.composition.bake_fields import Part
 from reconciler.rules.composition.codes import NOT_BAKEABLE
 from reconciler.rules.composition.faults import FaultError, fault_of
+from reconciler.rules.composition.marks import OPEN
 from reconciler.rules.composition.schema import Schema
 from reconciler.rules.composition.spelling import spell
 from reconciler.rules.composition.text import as_template, literal
 from reconciler.rules.composition.text.nodes import Entry, ListNode, MapNode, Mixed, Node, Static, Whole
 from reconciler.rules.composition.text.results import evaluate, pay
-from reconciler.rules.composition.text.scan import OPEN, Expression, scan
+from reconciler.rules.composition.text.scan import Expression, scan
 from reconciler.rules.edits import value_at
 from reconciler.rules.fields import shown
 

@@ -11,6 +11,7 @@ from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.yaml import Path
 from reconciler.rules.composition.codes import NOT_BAKEABLE
 from reconciler.rules.composition.faults import FaultError, fault_of
+from reconciler.rules.composition.marks import OPEN
 from reconciler.rules.composition.model import Instance
 from reconciler.rules.composition.patching.allowance import Allowance
 from reconciler.rules.composition.patching.locate import Location, locate
@@ -19,7 +20,7 @@ from reconciler.rules.composition.patching.paths import Every, Filter, Index, Ke
 from reconciler.rules.composition.patching.pods import CONTAINER_LISTS, pod_path
 from reconciler.rules.composition.patching.targets import Target, matches, may_match
 from reconciler.rules.composition.patching.writers import Writers
-from reconciler.rules.composition.text.scan import OPEN, Expression, scan
+from reconciler.rules.composition.text.scan import Expression, scan
 from reconciler.rules.edits import value_at
 from reconciler.rules.fields import shown
 

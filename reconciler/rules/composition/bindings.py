@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.krm.findings import Finding
-from reconciler.rules.clusters.inventory import Inventory
 from reconciler.rules.composition.codes import (
     COMPONENT_TYPE_NOT_FOUND,
     ENV_BINDING_DUPLICATE,
@@ -15,7 +14,7 @@ from reconciler.rules.composition.codes import (
     ENVIRONMENT_NOT_FOUND,
 )
 from reconciler.rules.composition.components import Components, Name
-from reconciler.rules.composition.environments import Environments, clusters_of
+from reconciler.rules.composition.environments import Environments
 from reconciler.rules.composition.memory import Memory
 from reconciler.rules.composition.model import BINDING, GROUP, Component, EnvBinding, Environment
 from reconciler.rules.composition.read_component import read_binding
@@ -59,9 +58,7 @@ class Bindings:
     findings: list[Finding] = field(default_factory=list)
 
 
-def read_bindings(
-    catalog: Catalog, components: Components, environments: Environments, inventory: Inventory, memory: Memory
-) -> Bindings:
+def read_bindings(catalog: Catalog, components: Components, environments: Environments, memory: Memory) -> Bindings:
     """Return what is bound to what; each that leads nowhere is told with its reason."""
     found = Bindings()
     named: dict[tuple[Name, str], list[EnvBinding]] = {}
@@ -82,7 +79,7 @@ def read_bindings(
         if len(bindings) > 1:
             found.unbound += _duplicates(bindings)
             continue
-        bound = _bound(bindings[0], name, components, environments, inventory)
+        bound = _bound(bindings[0], name, components, environments)
         if isinstance(bound, Bound):
             found.bound.append(bound)
         else:
@@ -134,14 +131,12 @@ def _duplicates(bindings: Iterable[EnvBinding]) -> list[Unbound]:
     return [Unbound(one.one, (ENV_BINDING_DUPLICATE.finding(message, one.one.where),)) for one in listed]
 
 
-def _bound(
-    binding: EnvBinding, name: Name, components: Components, environments: Environments, inventory: Inventory
-) -> Bound | Unbound:
+def _bound(binding: EnvBinding, name: Name, components: Components, environments: Environments) -> Bound | Unbound:
     if name in components.unusable:
         message = f"{binding.key} waits for its component: {components.unusable[name]}"
         return Unbound(binding.one, (ENV_BINDING_OWNER_UNRESOLVED.finding(message, binding.one.where_at(_OWNER)),))
     environment = environments.found.get(binding.environment)
-    clusters = clusters_of(environment, inventory) if environment else ()
+    clusters = environments.clusters.get(binding.environment, ())
     if environment is None or not clusters:
         why = f"{environment.one.key} has none" if environment else environments.why_not(binding.environment)
         message = f"spec.environment must be one with clusters: {why}"

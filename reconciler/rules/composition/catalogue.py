@@ -11,6 +11,7 @@ from reconciler.krm.digest import digest
 from reconciler.krm.yaml import Path
 from reconciler.rules.composition.faults import Fault
 from reconciler.rules.composition.model import Side
+from reconciler.rules.composition.order import Wishes
 from reconciler.rules.composition.patching.operations import OperationTemplate
 from reconciler.rules.composition.patching.targets import Target
 from reconciler.rules.composition.schema import ComponentSchema
@@ -128,6 +129,12 @@ class Addon:
     def name(self) -> str:
         """Its name, by which it is found: catalogues have no namespaces."""
         return self.one.key.name
+
+    @cached_property
+    def wishes(self) -> Wishes:
+        """What it declares of its place among others."""
+        relations = (self.requires, self.after, self.before)
+        return Wishes(*(tuple(relation.addon for relation in listed) for listed in relations))
 
     @property
     def digest(self) -> str:

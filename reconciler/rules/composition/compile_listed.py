@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from reconciler.krm.findings import Finding, errors
 from reconciler.krm.yaml import Path
@@ -13,7 +14,6 @@ from reconciler.rules.composition.compile_type import (
     instance_findings,
     missing,
     not_allowed,
-    wishes_of,
 )
 from reconciler.rules.composition.faults import Fault
 from reconciler.rules.composition.library import Library
@@ -39,10 +39,11 @@ def compile_listed(component: Component, library: Library) -> Compiled:
     findings += missing(uses, {use.instance.addon for use in uses})
     if errors(findings):
         return Compiled(None, tuple(findings))
-    order = ordered([use.instance for use in uses], wishes_of([use.addon for use in uses]), _ADDONS)
+    plan = Plan(component.one, definition, listed=uses)
+    order = ordered([use.instance for use in uses], plan.wishes, _ADDONS)
     if isinstance(order, Fault):
         return Compiled(None, (*findings, order.finding(component.one)))
-    return Compiled(Plan(component.one, definition, listed=uses), tuple(findings))
+    return Compiled(plan, tuple(findings))
 
 
 def _reference_findings(component: Component, library: Library) -> Iterator[Finding]:
@@ -62,8 +63,8 @@ def _reference_findings(component: Component, library: Library) -> Iterator[Find
 
 
 def _use(listed: ListedAddon, component: Component, library: Library) -> Use:
-    addon = library.addons.found[listed.instance.addon]
+    addon, instance = library.addons.found[listed.instance.addon], replace(listed.instance, side="developer")
     return Use(
-        listed.instance, addon, "developer", camel_case(addon.name), addon.schema.full, component.one, listed.path,
+        instance, addon, camel_case(addon.name), addon.schema.full, component.one, listed.path,
         listed.config, is_named=listed.is_named,
     )  # fmt: skip

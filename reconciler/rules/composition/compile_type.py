@@ -60,16 +60,6 @@ def compile_type(read: ComponentType, kind: str, library: Library, limits: Limit
     return _Compile(read, kind, library, limits).run()
 
 
-def wishes_of(addons: Sequence[Addon]) -> dict[str, Wishes]:
-    """Return what addons declare of their order, by name."""
-    return {
-        one.name: Wishes(
-            *(tuple(relation.addon for relation in listed) for listed in (one.requires, one.after, one.before))
-        )
-        for one in addons
-    }
-
-
 @dataclass
 class _Compile:
     """One compilation; every step adds to `findings`, and goes on from what the steps before it made."""
@@ -159,24 +149,14 @@ class _Compile:
         )
         self.findings += (fault.finding(self.one) for fault in (condition.faults if condition else ()))
         return Use(
-            one.instance,
-            addon,
-            "platform",
-            camel_case(name),
-            addon.schema.full,
-            self.one,
-            one.path,
-            one.config,
-            condition,
+            one.instance, addon, camel_case(name), addon.schema.full, self.one, one.path, one.config, condition,
             one.is_named,
-        )
+        )  # fmt: skip
 
     def _allowed_use(self, one: AllowedAddon) -> Use:
         addon = self._addon(one.name)
         schema = defaulted(addon.schema.full, one.defaults)
-        return Use(
-            Instance(one.name, side="developer"), addon, "developer", camel_case(one.name), schema, self.one, one.path
-        )
+        return Use(Instance(one.name, side="developer"), addon, camel_case(one.name), schema, self.one, one.path)
 
     def _rules(self, scope: Scope) -> tuple[CompiledRule, ...]:
         compiled = [compile_rule(one.name, one.expression, one.message, one.path, scope) for one in self.read.rules]
@@ -207,19 +187,17 @@ class _Compile:
         yield from map(softened, conflicting(developers, developers))
 
     def _cycles(self, plan: Plan) -> Iterator[Finding]:
-        uses = (*plan.platform, *plan.allowed.values())
-        wishes = wishes_of([use.addon for use in uses])
         developers = [use.instance for use in plan.allowed.values()]
         platform = [use.instance for use in plan.platform]
         for instances, path in ((platform, _PLATFORM), (developers, _ALLOWED)):
-            found = ordered(instances, wishes, path)
+            found = ordered(instances, plan.wishes, path)
             if isinstance(found, Fault):
                 yield found.finding(self.one)
         early, late = (
             {one.addon for one in platform},
             {one.addon for one in developers} - {one.addon for one in platform},
         )
-        yield from (fault.finding(self.one) for fault in unsatisfiable(early, late, wishes, ("spec",)))
+        yield from (fault.finding(self.one) for fault in unsatisfiable(early, late, plan.wishes, ("spec",)))
 
     def _emitted(self, plan: Plan, allowed: Sequence[Use]) -> Compiled:
         written = {one.name: one for one in self.read.allowed}
@@ -228,7 +206,9 @@ class _Compile:
         self.findings += (fault.finding(self.one) for fault in faults)
         if errors(self.findings):
             return Compiled(None, tuple(self.findings))
-        return Compiled(replace(plan, platform=in_turn(plan.platform), schema=schema), tuple(self.findings))
+        return Compiled(
+            replace(plan, platform=in_turn(plan.platform, plan.wishes), schema=schema), tuple(self.findings)
+        )
 
     def _addon(self, name: str) -> Addon:
         return self.library.addons.found[name]
@@ -242,9 +222,9 @@ def _developer(use: Use, written: AllowedAddon) -> DeveloperAddon:
     return DeveloperAddon(use.key, description, use.addon.schema, written.defaults, (*written.path, "name"))
 
 
-def in_turn(uses: Sequence[Use]) -> tuple[Use, ...]:
+def in_turn(uses: Sequence[Use], wishes: Mapping[str, Wishes]) -> tuple[Use, ...]:
     """Return uses in the order in which they work; there is one, which was looked at before (openchoreo 10)."""
-    found = ordered([use.instance for use in uses], wishes_of([use.addon for use in uses]), ())
+    found = ordered([use.instance for use in uses], wishes, ())
     assert not isinstance(found, Fault), "an order without a circle was found before"
     by_instance = {use.instance: use for use in uses}
     return tuple(by_instance[instance] for instance in found)

@@ -13,6 +13,7 @@ from reconciler.krm.findings import Finding
 from reconciler.krm.yaml import Path
 from reconciler.rules.composition.codes import CONFIG_EXPRESSION_NOT_ALLOWED, NOT_OVERRIDABLE, UNKNOWN_FIELD
 from reconciler.rules.composition.faults import MOST_TOLD, Fault, fault_of
+from reconciler.rules.composition.marks import OPEN
 from reconciler.rules.composition.model import Values
 from reconciler.rules.composition.schema import (
     ComponentSchema,
@@ -120,7 +121,7 @@ def static_findings(layer: Layer, schema: Schema) -> Iterator[Finding]:
 
 def _expressions(value: Any, path: Path) -> Iterator[Fault]:
     match value:
-        case str() if "${" in value:
+        case str() if OPEN in value:
             yield fault_of(CONFIG_EXPRESSION_NOT_ALLOWED, path, "must be a value: expressions are for templates")
         case list():
             for index, item in enumerate(value):

@@ -18,9 +18,13 @@ from reconciler.snapshot.catalog import Catalog
 
 @dataclass(frozen=True)
 class Environments:
-    """The environments of a config by their name, which is theirs alone; `unusable` says of others why not."""
+    """The environments of a config by their name, which is theirs alone; `unusable` says of others why not.
+
+    `clusters` are those that serve each of those `found`, by name in order.
+    """
 
     found: Mapping[str, Environment] = field(default_factory=dict)
+    clusters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unusable: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
 
@@ -48,11 +52,12 @@ def read_environments(catalog: Catalog, inventory: Inventory, memory: Memory) ->
         else:
             found[name] = environment
             findings += _unknown_clusters(environment, inventory)
-    return Environments(found, unusable, tuple(findings))
+    clusters = {name: _clusters_of(one, inventory) for name, one in found.items()}
+    return Environments(found, clusters, unusable, tuple(findings))
 
 
-def clusters_of(environment: Environment, inventory: Inventory) -> tuple[str, ...]:
-    """Return the clusters that serve an environment, by name in order: those it names, and those it selects."""
+def _clusters_of(environment: Environment, inventory: Inventory) -> tuple[str, ...]:
+    """Return the clusters that serve an environment: those it names, and those it selects."""
     wanted = {name for name in environment.clusters if name in inventory.clusters}
     selector = environment.selector
     if selector is not None:

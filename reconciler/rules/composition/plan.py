@@ -10,6 +10,7 @@ from reconciler.krm.yaml import Path
 from reconciler.rules.composition.catalogue import Addon, Definition
 from reconciler.rules.composition.effective import Effective, Layer, effective_values
 from reconciler.rules.composition.model import Component, Instance, Side, Values
+from reconciler.rules.composition.order import Wishes
 from reconciler.rules.composition.schema import Schema
 from reconciler.rules.composition.text import CompiledRule, Condition
 from reconciler.snapshot.catalog import ConfigObject
@@ -25,7 +26,6 @@ class Use:
 
     instance: Instance
     addon: Addon
-    side: Side
     key: str
     schema: Schema
     by: ConfigObject
@@ -33,6 +33,11 @@ class Use:
     config: Values = field(default_factory=dict)
     condition: Condition | None = None
     is_named: bool = False
+
+    @property
+    def side(self) -> Side:
+        """Who wants it."""
+        return self.instance.side
 
     @property
     def override_key(self) -> str:
@@ -76,6 +81,11 @@ class Plan:
     def uses(self) -> Sequence[Use]:
         """All uses of addons, whether or not a component has them."""
         return (*self.platform, *self.allowed.values(), *self.listed)
+
+    @cached_property
+    def wishes(self) -> Mapping[str, Wishes]:
+        """What all its addons declare of their order, by name."""
+        return {use.addon.name: use.addon.wishes for use in self.uses}
 
     def seen_by(self, component: Component) -> Iterator[Hashable]:
         """Yield all of it that a component is rendered by: of addons that it may opt into, those that it does.

@@ -17,6 +17,7 @@ from reconciler.rules.composition.catalogue import (
     Relation,
 )
 from reconciler.rules.composition.codes import ADDON_EMPTY, ADDON_INVALID, COMPONENT_DEFINITION_INVALID
+from reconciler.rules.composition.marks import OPEN
 from reconciler.rules.composition.model import API_VERSION
 from reconciler.rules.composition.patching.operations import OperationTemplate, read_operation
 from reconciler.rules.composition.patching.targets import Target, read_target_template
@@ -159,7 +160,7 @@ def _compiled(
 ) -> ObjectTemplate:
     wrapped = wrapper.data if wrapper else {}
     kind = data.get("kind")
-    if not isinstance(kind, str) or not kind or "${" in kind:
+    if not isinstance(kind, str) or not kind or OPEN in kind:
         entry.faults.add((*path, "kind"), f"must be the kind of an object, as it is, not {shown(kind)}", code)
     include = compile_condition(wrapped.get("includeWhen"), (*entry.path, "includeWhen"), scope)
     loop = compile_loop(wrapped.get("forEach"), wrapped.get("var"), entry.path, scope)

@@ -13,13 +13,13 @@ from reconciler.krm.yaml import Path
 from reconciler.rules.codes import NAMESPACE_MISSING
 from reconciler.rules.composition.codes import FEATURE_NOT_SUPPORTED, UNKNOWN_FIELD
 from reconciler.rules.composition.faults import MOST_TOLD, Fault
+from reconciler.rules.composition.marks import OWN
 from reconciler.rules.composition.model import DEFAULT_INSTANCE, Rule, Values
 from reconciler.rules.fields import Faults, Fields, meant, shown
 from reconciler.snapshot.catalog import ConfigObject
 
 ID = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 ID_WORDS = 'lower-case letters, digits and "-", with a letter or digit at both ends'
-OWN = "x-"
 _OBJECT_FIELDS = ("apiVersion", "kind", "metadata", "spec", "status")
 
 

@@ -16,16 +16,16 @@ from reconciler.rules.composition.codes import (
     RENDERED_OBJECT_INVALID,
     SCHEMA_VALIDATION,
 )
-from reconciler.rules.composition.compile_type import conflicting, in_turn, missing, wishes_of
+from reconciler.rules.composition.compile_type import conflicting, in_turn, missing
 from reconciler.rules.composition.compose import Bindings, Canvas, RenderError
 from reconciler.rules.composition.context import Facts, metadata_of
 from reconciler.rules.composition.effective import Effective, Layer, effective_values, override_findings
+from reconciler.rules.composition.marks import OWN
 from reconciler.rules.composition.model import Component, EnvBinding, Instance
 from reconciler.rules.composition.order import declare_order
 from reconciler.rules.composition.overrides import ENVIRONMENT, addon_overrides
 from reconciler.rules.composition.patching.lists import check_lists
 from reconciler.rules.composition.plan import Plan, Use
-from reconciler.rules.composition.reading import OWN
 from reconciler.rules.composition.rendered import Rendered, both_makers, in_order
 from reconciler.rules.composition.schema import declares
 from reconciler.rules.composition.text import CompiledRule
@@ -168,7 +168,7 @@ class _Run:
 
     def _canvas(self) -> Canvas:
         bindings = {"metadata": metadata_of(self.component), **self.facts.bindings, **self.values[None].bindings}
-        wishes = wishes_of([use.addon for use in self.plan.uses])
+        wishes = self.plan.wishes
         return Canvas(bindings, Budget(self.limits), lambda one, other: declare_order(one, other, wishes))
 
     def draw(self) -> list[Rendered]:
@@ -178,7 +178,7 @@ class _Run:
         canvas.base(self.plan)
         platform = [use for use in self.plan.platform if self._work(use, canvas)]
         awake = [use for use in self.wanted if use.side == "developer" and self._wakes(use, canvas) is not None]
-        developers = in_turn(awake)
+        developers = in_turn(awake, self.plan.wishes)
         self._check_overrides(awake)
         self._compare(platform, developers)
         for use in developers if not errors(self.findings) else ():

@@ -96,7 +96,7 @@ def _read(catalog: Catalog, inventory: Inventory, around: Surroundings, memory: 
     components = read_components(catalog, {one.kind for one in types if one.kind} - {*KINDS}, memory)
     environments = read_environments(catalog, inventory, memory)
     builds, doubtful, told = _builds(catalog, memory)
-    bindings = read_bindings(catalog, components, environments, inventory, memory)
+    bindings = read_bindings(catalog, components, environments, memory)
     # of what stands there twice the catalog has told
     of_types = (one.compiled.findings for one in types if one.one.key not in catalog.duplicates)
     findings = (
@@ -300,7 +300,7 @@ class _Run:
     def statuses(self) -> Iterator[ConfigStatus]:
         """Yield what is said of types, components, the catalogue, and of bindings (openchoreo 11.9, 14.3)."""
         yield from catalogue_statuses(self.world.library, self.world.catalog)
-        yield from environment_statuses(self.world.environments, self.inventory, self.world.catalog)
+        yield from environment_statuses(self.world.environments, self.world.catalog)
         of_kind: dict[str, list[tuple[Component, Composed | None]]] = {}
         for component in self.world.components.found.values():
             alone = self._alone[component.key]

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding, errors
-from reconciler.rules.clusters.inventory import Inventory
 from reconciler.rules.composition.compile_type import Compiled
-from reconciler.rules.composition.environments import Environments, clusters_of
+from reconciler.rules.composition.environments import Environments
 from reconciler.rules.composition.generated_files import FOLDER, type_fields
 from reconciler.rules.composition.library import Library, named
 from reconciler.rules.composition.make import Made
@@ -98,22 +97,25 @@ def catalogue_statuses(library: Library, catalog: Catalog) -> Iterator[ConfigSta
         for one in {each.key: each for each in objects}.values():
             ready = Condition("Ready", "True", "Valid", "")
             if one.key.name in shelf.unusable:
-                told = [finding for finding in library.findings if finding.where.object == str(one.key)]
-                why = Condition("Ready", "False", "Invalid", shelf.why_not(one.key.name))
-                ready = _failed(told) if errors(told) else why
+                ready = _unusable(one, library.findings, shelf.why_not(one.key.name))
             yield ConfigStatus(one.key, one.api_version, (ready,))
 
 
-def environment_statuses(environments: Environments, inventory: Inventory, catalog: Catalog) -> Iterator[ConfigStatus]:
+def _unusable(one: ConfigObject, findings: Sequence[Finding], why: str) -> Condition:
+    """Return why an object cannot be used: by what is wrong with it, else by what else there is of its name."""
+    told = [finding for finding in findings if finding.where.object == str(one.key)]
+    return _failed(told) if errors(told) else Condition("Ready", "False", "Invalid", why)
+
+
+def environment_statuses(environments: Environments, catalog: Catalog) -> Iterator[ConfigStatus]:
     """Yield the status of every environment: whether it can be used, and the clusters that serve it."""
     for one in catalog.of_kind(GLUE_GROUP, ENVIRONMENT):
-        found = environments.found.get(one.key.name)
-        if found is None:
-            told = [finding for finding in environments.findings if finding.where.object == str(one.key)]
-            why = Condition("Ready", "False", "Invalid", environments.why_not(one.key.name))
-            yield ConfigStatus(one.key, one.api_version, (_failed(told) if errors(told) else why,))
+        name = one.key.name
+        if name not in environments.found:
+            why = _unusable(one, environments.findings, environments.why_not(name))
+            yield ConfigStatus(one.key, one.api_version, (why,))
             continue
-        clusters = clusters_of(found, inventory)
+        clusters = environments.clusters[name]
         served = Condition("Ready", "True", "Served", f"{len(clusters)} cluster(s) serve it")
         ready = served if clusters else Condition("Ready", "False", "NoClusters", "no cluster serves it")
         fields = {"clusters": list(clusters[:_LISTED]), "clusterCount": len(clusters)}

@@ -34,11 +34,6 @@ class Type:
     read: ComponentType | None = None
 
     @property
-    def is_ready(self) -> bool:
-        """Whether its components can be rendered."""
-        return self.compiled.plan is not None
-
-    @property
     def why_not(self) -> str:
         """Why it is not ready."""
         return "; ".join(one.message for one in errors(self.compiled.findings))

@@ -18,13 +18,12 @@ from reconciler.rules.composition.codes import (
     UNKNOWN_FIELD,
 )
 from reconciler.rules.composition.faults import Fault, FaultError, fault_of
+from reconciler.rules.composition.marks import OPEN, OWN
 from reconciler.rules.composition.patching.locate import Op
 from reconciler.rules.composition.patching.paths import PatchPath, parse_path
 from reconciler.rules.fields import meant, named, shown
 
 OPS: tuple[Op, ...] = get_args(Op)
-TEMPLATE_MARK = "${"
-OWN = "x-"
 _FIELDS = ("op", "path", "value")
 
 
@@ -69,7 +68,7 @@ def read_operation(data: Any, at: Path) -> OperationTemplate | tuple[Fault, ...]
     if op not in OPS:
         faults.append(fault_of(PATCH_OP_UNSUPPORTED, (*at, "op"), f"must be one of {', '.join(OPS)}, not {named(op)}"))
         return tuple(faults)
-    is_templated = isinstance(text, str) and TEMPLATE_MARK in text
+    is_templated = isinstance(text, str) and OPEN in text
     path = text if is_templated else _read_path(op, text, at)
     if isinstance(path, Fault):
         faults.append(path)

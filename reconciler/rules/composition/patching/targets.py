@@ -10,7 +10,7 @@ from reconciler.krm.identity import split_api_version
 from reconciler.krm.yaml import Path
 from reconciler.rules.composition.codes import TARGET_EMPTY, TARGET_INVALID, UNKNOWN_FIELD
 from reconciler.rules.composition.faults import Fault, fault_of
-from reconciler.rules.composition.patching.operations import OWN, TEMPLATE_MARK
+from reconciler.rules.composition.marks import OPEN, OWN
 from reconciler.rules.composition.patching.pods import CONTAINER_LISTS, pod_list, value_or_text_at
 from reconciler.rules.composition.spelling import spell
 from reconciler.rules.fields import meant, named
@@ -206,4 +206,4 @@ class _Reader:
 
 
 def _is_template(value: Any) -> bool:
-    return isinstance(value, str) and TEMPLATE_MARK in value
+    return isinstance(value, str) and OPEN in value

@@ -10,6 +10,7 @@ from typing import Any
 from reconciler.krm.yaml import Path
 from reconciler.rules.composition import codes
 from reconciler.rules.composition.faults import Fault
+from reconciler.rules.composition.marks import OWN
 from reconciler.rules.composition.schema.dialect import Schema, object_of
 from reconciler.rules.composition.schema.shorthand import Shorthand
 from reconciler.rules.composition.schema.union import united
@@ -61,7 +62,7 @@ def _shape_faults(data: Any, path: Path) -> Iterator[Fault]:
             if value is not None and not isinstance(value, Mapping):
                 message = f"{dotted(place)} must be a mapping of names to types, not {named(value)}"
                 yield Fault(codes.SHORTHAND_FIELD_TYPE, place, message)
-        elif not str(name).startswith("x-"):
+        elif not str(name).startswith(OWN):
             yield Fault(codes.UNKNOWN_FIELD, place, f"{dotted(place)} is unknown; {_allowed(str(name))}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from reconciler.rules.composition.text.scan import OPEN
+from reconciler.rules.composition.marks import OPEN
 
 
 def literal(value: Any) -> str:

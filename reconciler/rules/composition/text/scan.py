@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
 
 from reconciler.krm.yaml import Path
 from reconciler.rules.composition.codes import TEMPLATE_NESTED, TEMPLATE_UNTERMINATED
 from reconciler.rules.composition.faults import Fault, FaultError
+from reconciler.rules.composition.marks import OPEN
 from reconciler.rules.fields import dotted, shown
-
-OPEN: Final = "${"
 
 
 @dataclass(frozen=True, slots=True)

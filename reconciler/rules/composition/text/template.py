@@ -11,9 +11,10 @@ from reconciler.expressions import Budget, ExpressionError, Program
 from reconciler.krm.yaml import Path
 from reconciler.rules.composition.codes import CEL_CODES, TEMPLATE_KEY_TYPE
 from reconciler.rules.composition.faults import Fault, FaultError
+from reconciler.rules.composition.marks import OPEN
 from reconciler.rules.composition.text.nodes import Entry, ListNode, MapNode, Mixed, Node, Origin, Run, Static, Whole
 from reconciler.rules.composition.text.results import pay
-from reconciler.rules.composition.text.scan import OPEN, Expression, scan
+from reconciler.rules.composition.text.scan import Expression, scan
 from reconciler.rules.composition.text.scope import Scope
 from reconciler.rules.fields import dotted, shown
 
