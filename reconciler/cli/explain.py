@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import click
 
@@ -10,10 +11,13 @@ from reconciler.cli.ends import status_of, told_plainly
 from reconciler.cli.exits import CannotRunError
 from reconciler.cli.reviewing import PlaceType, Setup, setup_options
 from reconciler.cli.shared import config_of, progress
-from reconciler.daemon.explain import explain as look_at
+from reconciler.daemon.explain import Explainer, explainer
 from reconciler.daemon.review import Place, UnknownPlaceError
-from reconciler.reporting.explain import Explained, NothingToExplainError, explain
+from reconciler.planning.without import Layer
+from reconciler.reporting.explain import explain
+from reconciler.reporting.explain_without import with_each_left_out
 from reconciler.reporting.explain_words import explanation_data, explanation_text
+from reconciler.reporting.explanation import Explained, Explanation, NothingToExplainError
 from reconciler.wiring import build_parts
 
 
@@ -50,8 +54,7 @@ def command(
     Values that no rule set are told from where they come. Nothing is pushed.
     """
     try:
-        explained = _look(place, Setup(config, settings_file, fleet, cache))
-        explanation = explain(explained, resource, pointer)
+        explanation = _look(place, resource, pointer, Setup(config, settings_file, fleet, cache))
     except (UnknownPlaceError, NothingToExplainError) as error:
         raise CannotRunError(str(error)) from error
     if output == "json":
@@ -59,12 +62,21 @@ def command(
         click.echo(json.dumps(explanation_data(explanation), indent=2, default=str))
     else:
         click.echo(explanation_text(explanation), nl=False)
-    return status_of(explained.findings)
+    return status_of(explanation.explained.findings)
 
 
-def _look(place: Place, setup: Setup) -> Explained:
+def _look(place: Place, resource: str, pointer: str, setup: Setup) -> Explanation:
     with told_plainly(), progress() as show:
         settings = setup.read()
         parts = build_parts(settings, config_of(settings), missing_is_empty=True, progress=show)
         with parts.remotes as remotes:
-            return look_at(place, parts.source, remotes, parts.tools)
+            one = explainer(place, parts.source, remotes, parts.tools)
+            explanation = explain(one.explained(), resource, pointer)
+            return with_each_left_out(explanation, partial(_try, one)) if pointer else explanation
+
+
+def _try(one: Explainer, layer: Layer) -> Explained | str:
+    try:
+        return one.without(layer)
+    except UnknownPlaceError:
+        return "nothing would want it"

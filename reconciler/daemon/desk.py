@@ -23,6 +23,7 @@ from reconciler.planning.ingredients import TooLargeToReadError
 from reconciler.planning.outcome import Rendered
 from reconciler.planning.plan import Decided, decide_destination, new_state, plan_destination
 from reconciler.planning.promoter import for_promoter, is_resting, metadata_path, proposed_branch
+from reconciler.planning.render import Renderer
 from reconciler.planning.rollouts import Progresses, Rollouts, with_rollouts
 from reconciler.planning.source import Ingredients
 from reconciler.planning.standing import Heads, removal_names
@@ -96,6 +97,11 @@ class Desk:
     def policies(self) -> Policies:
         """The override policies of the config."""
         return self._render.last_mile.policies
+
+    @property
+    def renderer(self) -> Renderer:
+        """Who renders the packages of this pass, as far as rollouts have been looked at."""
+        return self._render
 
     def as_of(self) -> int:
         """Return the latest date among the commits that were read; 2000-01-01 where none has one (design 10.13)."""

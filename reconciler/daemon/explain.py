@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from reconciler.daemon.reconcile import begin, gather
+from reconciler.daemon.reconcile import Begun, Gathered, begin, gather
 from reconciler.daemon.remotes import Remotes
 from reconciler.daemon.review import Place, UnknownPlaceError
 from reconciler.daemon.tools import ConfigSource, Tools
@@ -15,24 +15,66 @@ from reconciler.planning.claims import chosen
 from reconciler.planning.destination import Destination
 from reconciler.planning.fleet import DestinationPlan
 from reconciler.planning.made_anew import MadeAnew, make_anew
-from reconciler.planning.outcome import Blocked
+from reconciler.planning.outcome import Blocked, Rendered
+from reconciler.planning.source import Ingredients
 from reconciler.planning.survey import Surveyed
-from reconciler.reporting.explain import Explained, alike_first
+from reconciler.planning.without import ConfigField, InRender, Layer, config_without, renderer_without
+from reconciler.reporting.explain import alike_first
+from reconciler.reporting.explanation import Explained
 from reconciler.rules.variant import Place as Planned
-from reconciler.rules.variant import RoomResult
+from reconciler.rules.variant import RoomResult, Variant
 
 
-def explain(place: Place, source: ConfigSource, remotes: Remotes, tools: Tools) -> Explained:
-    """Return what is known of one package. Raises UnknownPlaceError when nobody wants it, GitError without a config."""
-    found = gather(source, remotes, tools)
-    destination = _destination(place, tools.destinations(found.catalog))
-    begun = begin(found, remotes, tools)
-    surveyed = begun.desk.look(destination, begun.destinations)
-    known = Explained(str(place), found.snapshot.id, found.catalog.objects)
-    if isinstance(surveyed, DestinationPlan):
-        return replace(known, findings=surveyed.findings)
-    variant = chosen(surveyed.claims, surveyed.ground.state)[0].get(place.package)
-    return _made(known, make_anew(variant, surveyed)) if variant else _stalled(known, place, surveyed, begun.room)
+@dataclass(frozen=True)
+class Explainer:
+    """Explains one package, by the config and the remotes as they were found."""
+
+    place: Place
+    found: Gathered
+    remotes: Remotes
+    tools: Tools
+
+    def explained(self) -> Explained:
+        """Return what is known of the package. Raises UnknownPlaceError when nobody wants it."""
+        return self._explained(self.found, None)
+
+    def without(self, layer: Layer) -> Explained:
+        """Return what would be known of it, if one layer were not there. Raises UnknownPlaceError as `explained`."""
+        if not isinstance(layer, ConfigField):
+            return self._explained(self.found, layer)
+        snapshot = self.found.snapshot
+        files = config_without(snapshot.files, self.found.catalog.objects[layer.key], layer.path)
+        changed = replace(snapshot, files=files)
+        return self._explained(replace(self.found, snapshot=changed, catalog=self.tools.read_catalog(changed)), None)
+
+    def _explained(self, found: Gathered, without: InRender | None) -> Explained:
+        destination = _destination(self.place, self.tools.destinations(found.catalog))
+        begun = begin(found, self.remotes, self.tools)
+        surveyed = begun.desk.look(destination, begun.destinations)
+        known = Explained(str(self.place), found.snapshot.id, found.catalog.objects)
+        if isinstance(surveyed, DestinationPlan):
+            return replace(known, findings=surveyed.findings)
+        variant = chosen(surveyed.claims, surveyed.ground.state)[0].get(self.place.package)
+        if variant is None:
+            return _stalled(known, self.place, surveyed, begun.room)
+        return _made(known, make_anew(variant, _watched(surveyed, variant, begun, without)))
+
+
+def explainer(place: Place, source: ConfigSource, remotes: Remotes, tools: Tools) -> Explainer:
+    """Read the config and fetch what it names; raises GitError without a config."""
+    return Explainer(place, gather(source, remotes, tools), remotes, tools)
+
+
+def _watched(surveyed: Surveyed, variant: Variant, begun: Begun, without: InRender | None) -> Surveyed:
+    """Return the destination with a renderer that keeps the stages of one package, or does without a layer of it."""
+    renderer = begun.desk.renderer
+    special = replace(renderer, keeps_stages=True)
+    special = renderer_without(special, without) if without else special
+
+    def render(one: Variant, made: Ingredients) -> Rendered:
+        return (special if one.place == variant.place else renderer)(one, made)
+
+    return replace(surveyed, shop=replace(surveyed.shop, render=render))
 
 
 def _made(known: Explained, made: MadeAnew) -> Explained:

@@ -48,6 +48,14 @@ class Functions(Protocol):
         ...
 
 
+class Watch(Protocol):
+    """Somebody who looks on while mutators run."""
+
+    def __call__(self, package: str, number: int, spec: FunctionSpec, items: Sequence[Item]) -> None:
+        """Take note of all resources as the mutator `number` of a package left them, by the ids that they came with."""
+        ...
+
+
 @dataclass(frozen=True)
 class Step:
     """One function that was called, or that could not be."""
@@ -114,18 +122,25 @@ class _StopRenderError(Exception):
 
 
 def render(
-    files: FileTree, functions: Functions = BUILTIN, profile: Profile = "safe", *, by_hand: bool = False
+    files: FileTree,
+    functions: Functions = BUILTIN,
+    profile: Profile = "safe",
+    *,
+    by_hand: bool = False,
+    skipped: tuple[str, int] | None = None,
+    watch: Watch | None = None,
 ) -> RenderResult:
     """Return the package with its pipelines run, subpackages before their parents unless the root asks otherwise.
 
     A failure leaves the files as they were before (design 10.19); only `compat`, and a render by hand, keep what was
-    done so far when the root is annotated `kpt.dev/save-on-render-failure`. Raises InterruptedFunctionError.
+    done so far when the root is annotated `kpt.dev/save-on-render-failure`. `skipped` is a mutator that is left out, by
+    its package and its number there. Raises InterruptedFunctionError.
     """
     package = Package(files)
     kptfiles, findings = _read_all(package, profile)
     if findings:
         return RenderResult(files, (), RenderFailure("invalid", "", "", findings[0].message), findings)
-    run = _Run(package, kptfiles, functions, profile)
+    run = _Run(package, kptfiles, functions, profile, skipped, watch)
     try:
         for path in _order(package.subpackages, breadth_first=kptfiles[""].renders_breadth_first):
             run.package(path)
@@ -146,7 +161,17 @@ class _Call:
 class _Run:
     """One render: the resources as they are now, and the steps so far."""
 
-    def __init__(self, package: Package, kptfiles: dict[str, Kptfile], functions: Functions, profile: Profile) -> None:
+    def __init__(
+        self,
+        package: Package,
+        kptfiles: dict[str, Kptfile],
+        functions: Functions,
+        profile: Profile,
+        skipped: tuple[str, int] | None,
+        watch: Watch | None,
+    ) -> None:
+        self._skipped = skipped
+        self._watch = watch
         self._package = package
         self._kptfiles = kptfiles
         self._functions = functions
@@ -162,9 +187,13 @@ class _Run:
         pipeline = self._kptfiles[path].pipeline
         if not pipeline.mutators and not pipeline.validators:
             self._require_krm_input(path, None)
-        for spec in pipeline.mutators:
+        for number, spec in enumerate(pipeline.mutators):
+            if self._skipped == (path, number):
+                continue
             selected = _selected(self._scope(path), spec)
             self._items = self._after(path, spec, selected, self._call(path, "mutators", spec, selected))
+            if self._watch:
+                self._watch(path, number, spec, tuple(self._items.values()))
         for spec in pipeline.validators:
             selected = _selected(self._scope(path), spec)
             output = self._call(path, "validators", spec, selected)

@@ -14,6 +14,7 @@ from reconciler.krm.identity import ObjectKey
 from reconciler.packages.update import MergeOptions
 from reconciler.planning.conflicts import conflict_data
 from reconciler.planning.source import NO_SOURCE, Source
+from reconciler.planning.stages import Stage
 from reconciler.planning.state import PackageRecord, Seen
 from reconciler.rules.overrides.rollout import RuleId
 from reconciler.rules.templates.change import TemplateChange
@@ -54,6 +55,7 @@ class Rendered:
     has any, and `template_changes` what that changes on the cluster (strimzi 6, 11);
     `inputs` are the files of objects that were asked for, by kind, namespace and name; `places` are where people mend
     what is generated, by object;
+    `stages` are the steps between its source and its templates, where a render keeps them;
     `merging` is how it was merged, `reason` the code of what withholds the package, where that is an error of theirs.
     """
 
@@ -73,6 +75,7 @@ class Rendered:
     places: Mapping[str, Where] = field(default_factory=dict)
     reason: str = ""
     merging: MergeOptions = field(default_factory=MergeOptions)
+    stages: tuple[Stage, ...] = ()
     templates: TemplatedPackage | None = None
     template_changes: tuple[TemplateChange, ...] = ()
 

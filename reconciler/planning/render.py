@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from reconciler.krm.conditions import Condition, upsert
 from reconciler.krm.conflicts import Conflict
@@ -12,8 +12,9 @@ from reconciler.krm.findings import Finding, Where, at_places, errors, in_packag
 from reconciler.krm.names import tree_path_fault
 from reconciler.packages.clone import UpstreamAt, clone, lock_of
 from reconciler.packages.context import ensure_context
+from reconciler.packages.functions.function import Item
 from reconciler.packages.functions.registry import BUILTIN
-from reconciler.packages.kptfile import KPTFILE, Kptfile, Profile, read_kptfile
+from reconciler.packages.kptfile import KPTFILE, FunctionSpec, Kptfile, Profile, read_kptfile
 from reconciler.packages.pipeline import Functions, RenderFailure, RenderResult
 from reconciler.packages.pipeline import render as run_pipeline
 from reconciler.packages.update import MergeOptions
@@ -28,6 +29,7 @@ from reconciler.planning.conflicts import place_of
 from reconciler.planning.last_mile import Had, LastMile, overridden_condition
 from reconciler.planning.outcome import Rendered
 from reconciler.planning.source import Ingredients, Source, mix, overruled
+from reconciler.planning.stages import FilesStage, FunctionStage, PolicyStage, Stage
 from reconciler.planning.template_edits import told_apart
 from reconciler.planning.templates import Templating
 from reconciler.rules.secrets_in_branch import secret_findings
@@ -47,6 +49,7 @@ class Engine:
 
     `conflict_policy` says who wins where both sides changed the same; a variant's own `conflictPolicy` goes before it.
     `merging` is the profile's, with switches of its own. `blocks_secrets`: a Secret with values withholds its package.
+    `skipped` is a mutator to do without, by its package and its number there, where somebody wants to see what it does.
     """
 
     profile: Profile
@@ -54,16 +57,23 @@ class Engine:
     functions: Functions = BUILTIN
     merging: MergeOptions = field(default_factory=MergeOptions)
     blocks_secrets: bool = False
+    skipped: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True)
 class Renderer:
-    """Renders packages by what one config commit says: its objects, its clusters, its policies."""
+    """Renders packages by what one config commit says: its objects, its clusters, its policies.
+
+    For somebody who wants it explained: with `keeps_stages` what it makes tells of each step that led there, and
+    `adjust` makes a source what it would be otherwise.
+    """
 
     catalog: Catalog
     last_mile: LastMile
     engine: Engine
     templating: Templating = field(default_factory=Templating)
+    keeps_stages: bool = False
+    adjust: Callable[[Source, MergeOptions], Source] | None = None
 
     @cached_property
     def answers(self) -> Answers:
@@ -90,8 +100,10 @@ def render(variant: Variant, made: Ingredients, by: Renderer) -> Rendered:
     policy = "upstream" if made.is_generated else variant.conflict_policy or engine.conflict_policy
     options = _merge_options(made, engine, policy, view)
     source = mix(made, variant.strategy, options)
+    if by.adjust and not errors(source.findings):
+        source = by.adjust(source, options)
     found = (*source.findings, *(_blocking(source) if policy == "block" else ()))
-    run = _Run(variant, source, view)
+    run = _Run(variant, source, view, by.keeps_stages)
     rendered = run.render(made, by) if not errors(found) else Rendered(source.files)
     if not errors((*found, *rendered.findings)):
         rendered = _without_secrets(rendered, engine)
@@ -99,7 +111,7 @@ def render(variant: Variant, made: Ingredients, by: Renderer) -> Rendered:
     # what is generated is mended in the config
     places = view.places if made.is_generated else {}
     findings = (*variant.findings, *in_package(at_places(told, places), str(variant.place), str(variant.owner.key)))
-    overruled = tuple(_overruled(source, run.stages, options))
+    overruled = tuple(_overruled(source, run.ruled, options))
     return replace(
         rendered,
         source=source,
@@ -109,6 +121,7 @@ def render(variant: Variant, made: Ingredients, by: Renderer) -> Rendered:
         inputs=view.files,
         places=places,
         merging=options,
+        stages=tuple(run.stages),
     )
 
 
@@ -120,13 +133,18 @@ def _without_secrets(rendered: Rendered, engine: Engine) -> Rendered:
 
 
 class _Run:
-    """One render on its way: what each stage made of the package, and what was found so far."""
+    """One render on its way: what each rule made of the package, and what was found so far.
 
-    def __init__(self, variant: Variant, source: Source, view: View) -> None:
+    `ruled` is the package after each of those that may overrule people, `stages` after every step, if it keeps them.
+    """
+
+    def __init__(self, variant: Variant, source: Source, view: View, keeps_stages: bool) -> None:
         self.variant = variant
         self.source = source
         self.view = view
-        self.stages: list[tuple[str, FileTree]] = []
+        self.keeps_stages = keeps_stages
+        self.ruled: list[tuple[str, FileTree]] = []
+        self.stages: list[Stage] = []
         self.findings: tuple[Finding, ...] = ()
 
     def render(self, made: Ingredients, by: Renderer) -> Rendered:
@@ -135,13 +153,17 @@ class _Run:
         files, upstream = self.source.files, self.variant.upstream
         if upstream:
             files = self._found(*_cloned(self.variant, upstream, self.source, engine))
+            self._keep(FilesStage("clone", files))
+            files = self._found(*_in_context(self.variant, files)) if not errors(self.findings) else files
         if errors(self.findings):
             return Rendered(files, findings=self.findings)
+        self._keep(FilesStage("context", files))
         mutated = self.variant.mutation(files, self.view, made.earlier)
+        self._keep(*(FilesStage(name, changed) for name, changed in mutated.stages or (("room", mutated.files),)))
         files = self._found(mutated.files, mutated.findings)
         if errors(self.findings):
             return Rendered(files, findings=self.findings)
-        self.stages.append((self.variant.owner.key.kind, files))
+        self.ruled.append((self.variant.owner.key.kind, files))
         if upstream is None:
             return self._overridden(Rendered(files, (_SUCCESS,)), by, made.had)
         rendered, failed = self._piped(files, mutated.injected, engine)
@@ -152,12 +174,20 @@ class _Run:
         self.findings += findings
         return files
 
+    def _keep(self, *stages: Stage) -> None:
+        if self.keeps_stages:
+            self.stages += stages
+
     def _piped(self, files: FileTree, injected: tuple[Injected, ...], engine: Engine) -> tuple[Rendered, bool]:
         """Return the package after its functions, and whether it must stay as it is: one failed (design 10.19)."""
-        result = run_pipeline(files, engine.functions, engine.profile)
+        seen: list[FunctionStage] = []
+        watch = partial(_note, seen) if self.keeps_stages else None
+        result = run_pipeline(files, engine.functions, engine.profile, skipped=engine.skipped, watch=watch)
         if faults := _path_faults(self.variant, result.files):
             return Rendered(result.files, findings=(*self.findings, *faults), trace=result.asked), True
-        self.stages.append(("pipeline", result.files))
+        self.ruled.append(("pipeline", result.files))
+        if result.failure is None:
+            self._keep(*seen, *(FilesStage("function", result.files) for _ in seen[:1]))
         self.findings += _pipeline_findings(self.variant, result)
         conditions, gates = _conditions(result)
         steps = tuple(step.as_data() for step in result.steps)
@@ -174,11 +204,16 @@ class _Run:
         done = replace(rendered, findings=self.findings, policies=result.usage)
         if faults := errors(result.findings):
             return replace(done, reason=faults[0].code)
-        self.stages.append(("overrides", result.files))
+        self.ruled.append(("overrides", result.files))
+        self._keep(PolicyStage(result.resources))
         conditions = upsert(rendered.conditions, *overridden_condition(result))
         rules = {name: text for name, text in result.rules.items() if text is not None}
         overrides = tuple(result.as_data())
         return replace(done, files=result.files, conditions=conditions, overrides=overrides, rules=rules)
+
+
+def _note(seen: list[FunctionStage], package: str, number: int, spec: FunctionSpec, items: Sequence[Item]) -> None:
+    seen.append(FunctionStage(package, number, spec, tuple(items)))
 
 
 def _merge_options(made: Ingredients, engine: Engine, policy: ConflictPolicy, view: View) -> MergeOptions:
@@ -225,10 +260,14 @@ def _cloned(
         files = source.files
     else:
         files, found = clone(source.files, name, lock, engine.profile, source.base)
-    if errors(found) or not variant.deployment:
-        return files, found
-    files, more = ensure_context(files, name, variant.place.package)
-    return files, (*found, *more)
+    return files, found
+
+
+def _in_context(variant: Variant, files: FileTree) -> tuple[FileTree, tuple[Finding, ...]]:
+    """Return the package with the context that a cluster's has (porch 8.1)."""
+    if not variant.deployment:
+        return files, ()
+    return ensure_context(files, variant.place.package.rpartition("/")[2], variant.place.package)
 
 
 def _not_followed(variant: Variant, upstream: Upstream) -> Finding:

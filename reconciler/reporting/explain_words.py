@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from reconciler.krm.conflicts import ABSENT
-from reconciler.reporting.explain import Explained, Explanation, Given, Rest, Step, Value
+from reconciler.packages.context import CONTEXT_FILE
+from reconciler.packages.kptfile import KPTFILE
+from reconciler.reporting.explanation import (
+    RESOURCE,
+    SOURCES,
+    Explained,
+    Explanation,
+    Given,
+    Place,
+    Step,
+    Value,
+    Without,
+)
 from reconciler.reporting.findings import finding_lines, findings_data
 from reconciler.reporting.inputs import inputs_data
 from reconciler.reporting.status_file import injected_data, told
@@ -17,23 +30,20 @@ from reconciler.rules.variant import Upstream, Variant
 
 _SHORT = 12
 _CHILDREN = 50
-_RULE = "policy"
 _ADDON = "addon"
 _UNSET = "unset"
-_FROM = {
-    "edit": "a person's edit on the cluster branch",
-    "draft": "a person's edit on the draft",
-    "render": "set while the package was rendered, as it was cloned, by its context, an injection or a function",
-    "unknown": "not told yet, for nothing in the source is this resource: rendering has made or renamed it",
-}
+# what one of these sets is mostly set in many places alike
+_WORKS = frozenset({"edit", "draft", "clone", "context", "pipeline", "injection", "function", "room"})
 
 
 def explanation_text(explanation: Explanation) -> str:
     """Return the explanation as plain text: what the package is made of, each value's steps, and all the rest."""
     sections = [
         _heading(explanation.explained),
-        *(_value(one) for one in explanation.values if not one.is_whole),
-        *_rests(explanation),
+        *(_value(one) for one in explanation.values if _is_told_alone(one, explanation)),
+        *_alike(explanation),
+        *_folded(explanation),
+        _for_tools(explanation),
         [*child_lines(explanation.children, _CHILDREN), *repeat_lines(explanation.children)],
         _layers(explanation.layers, explanation.said),
     ]
@@ -57,7 +67,6 @@ def explanation_data(explanation: Explanation) -> dict[str, Any]:
         "layers": [{"id": layer.id, "source": layer.source, "said": layer.id in explanation.said}
                    for layer in explanation.layers],
         "values": [_value_data(each) for each in explanation.values],
-        "rest": [_rest_data(each) for each in explanation.rest],
         "templates": [dict(each) for each in explanation.children],
     })  # fmt: skip
 
@@ -109,7 +118,7 @@ def _in(file: str) -> str:
 def _value(one: Value) -> Iterator[str]:
     option = f" {one.option}" if one.option else ""
     yield f"{one.resource} {one.pointer}{option} in {one.file}: {_outcome(one.steps[-1])}"
-    rows = [(step.instance or step.layer or _RULE, _change(step), _place(step)) for step in one.steps]
+    rows = [(step.instance or step.layer, _change(step), _place(step)) for step in one.steps]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     for number, (step, (who, change, place)) in enumerate(zip(one.steps, rows, strict=True), 1):
         wins = "  wins" if number == len(rows) else ""
@@ -121,7 +130,20 @@ def _reasons(step: Step) -> Iterator[str]:
     """Yield where what an expression read was from."""
     if step.loop:
         yield f"       for each of {show(step.loop)}"
-    yield from (f"       {one.name}: {_source_of(one)}" for one in step.given)
+    for one in step.given:
+        yield f"       {one.name}: {_source_of(one)}{_also_without(one.without)}"
+    if step.without:
+        yield f"       without it: {_without(step.without)}"
+
+
+def _also_without(one: Without | None) -> str:
+    return f"; without it: {_without(one)}" if one else ""
+
+
+def _without(one: Without) -> str:
+    if one.trouble:
+        return f"the package would wait: {one.trouble}"
+    return "there would be none" if one.value is ABSENT else show(one.value)
 
 
 def _source_of(one: Given) -> str:
@@ -137,7 +159,8 @@ def _outcome(last: Step) -> str:
 def _change(step: Step) -> str:
     expression = "" if step.expression is ABSENT else f" by {show(step.expression)}"
     if step.before is ABSENT:
-        return f"added {show(step.after)}{expression}"
+        added = "" if step.layer in SOURCES else "added "
+        return f"{added}{show(step.after)}{expression}"
     if step.after is ABSENT:
         return f"removed, was {show(step.before)}"
     old, new = show_both(step.before, step.after)
@@ -147,7 +170,9 @@ def _change(step: Step) -> str:
 def _place(step: Step) -> str:
     if step.layer == INJECTED and not step.field:
         return f"the reconciler, for {step.by}"
-    return _at(step.by, step.file, step.line, step.field)
+    by = f"{step.by} with {step.config}" if step.config else step.by
+    commit = f" at {step.commit[:_SHORT]}" if step.commit else ""
+    return _at(by, step.file, step.line, step.field) + commit
 
 
 def _at(by: str, file: str, line: int, field: str) -> str:
@@ -155,43 +180,69 @@ def _at(by: str, file: str, line: int, field: str) -> str:
     return " ".join(part for part in (by, place, field) if part)
 
 
-def _rests(explanation: Explanation) -> Iterator[Iterable[str]]:
-    one = explanation.explained
-    by_resource: dict[tuple[str, str], list[Rest]] = {}
-    for rest in explanation.rest:
-        by_resource.setdefault((rest.resource, rest.file), []).append(rest)
-    for (resource, file), found in by_resource.items():
-        values = [value for value in explanation.values if (value.resource, value.file) == (resource, file)]
-        whole = [_template(value.steps[-1]) for value in values if value.is_whole]
-        ruled = any(not value.is_whole for value in values)
-        lines = _origins(found, [*whole, _source(one)][0], is_part=ruled or len(found) > 1)
-        yield [f"{resource} in {file}, as far as no rule set it:", *lines]
-    if not explanation.values and not explanation.rest and one.rendered:
-        yield ["no rule set anything here; name a RESOURCE to see where its values are from"]
+def _is_told_alone(one: Value, explanation: Explanation) -> bool:
+    """Tell whether a value has a table of its own: it is not told with others, or the only one that is asked for."""
+    is_one_of_many = one.is_plain or _alike_key(one) is not None or _is_for_tools(one, explanation)
+    return not is_one_of_many or len(explanation.values) == 1
 
 
-def _template(step: Step) -> str:
-    """Return what has made a resource, and has in it what nothing else is told of."""
+def _alike_key(one: Value) -> tuple[str, ...] | None:
+    """Return what values have in common that one step has set; None for those that have a longer story."""
+    last = one.steps[-1]
+    if len(one.steps) > 1 or last.layer not in _WORKS or last.without:
+        return None
+    return last.layer, last.by, last.config, last.file, last.field, last.commit
+
+
+def _alike(explanation: Explanation) -> Iterator[Iterable[str]]:
+    """Yield the values that one function, or person, or the reconciler set, each on one line."""
+    found: dict[tuple[str, ...], list[Value]] = {}
+    for one in explanation.values:
+        key = _alike_key(one)
+        if key and not _is_told_alone(one, explanation) and not _is_for_tools(one, explanation):
+            found.setdefault(key, []).append(one)
+    for values in found.values():
+        step = values[0].steps[-1]
+        lines = {each.steps[-1].line for each in values}
+        place = _place(step if len(lines) == 1 else replace(step, line=0))
+        told = (f"  {one.resource} {one.pointer}: {_outcome(one.steps[-1])}" for one in values)
+        yield [f"set by {step.layer}, {place}:", *told]
+
+
+def _is_for_tools(one: Value, explanation: Explanation) -> bool:
+    """Tell whether a value is in a file for tools alone, which nobody asked for by name."""
+    return not explanation.about and one.file.endswith((KPTFILE, CONTEXT_FILE))
+
+
+def _for_tools(explanation: Explanation) -> Iterator[str]:
+    found = dict.fromkeys(one.resource for one in explanation.values if _is_for_tools(one, explanation))
+    if found and len(explanation.values) > 1:
+        yield f"and what is for tools, to be asked for by name: {', '.join(found)}"
+
+
+def _folded(explanation: Explanation) -> Iterator[Iterable[str]]:
+    """Yield what is as the source of each resource has it."""
+    by_place: dict[Place, list[Value]] = {}
+    for one in explanation.values:
+        if one.is_plain and not _is_told_alone(one, explanation):
+            by_place.setdefault(one.place, []).append(one)
+    for (file, resource), values in by_place.items():
+        lines = dict.fromkeys(_source_line(one.steps[-1], explanation.explained) for one in values)
+        told = len(values) < sum(one.place == (file, resource) for one in explanation.values)
+        yield [f"{resource} in {file}, {'all else' if told else 'all of it'}:", *(f"  {line}" for line in lines)]
+    if not explanation.values and explanation.explained.rendered:
+        yield ["all of it is as its source has it; name a RESOURCE to see where its values are"]
+
+
+def _source_line(step: Step, one: Explained) -> str:
+    """Return where a value is from that no rule has set, in the words that many share."""
+    if step.layer == RESOURCE:
+        return f"as {step.by} has it  {step.file}"
+    if step.layer in SOURCES:
+        return f"as its source has it, {_source(one)}"
     who = f"{step.layer} {step.instance}" if step.instance else step.layer
     loop = f", for each of {show(step.loop)}" if step.loop else ""
-    return f"as its template has it, {who}  {_place(step)}{loop}"
-
-
-def _origins(found: Iterable[Rest], source: str, *, is_part: bool) -> Iterator[str]:
-    by_kind: dict[str, list[Rest]] = {}
-    for rest in found:
-        by_kind.setdefault(rest.kind, []).append(rest)
-    for kind, rests in by_kind.items():
-        yield f"  {_FROM.get(kind) or source}:"
-        yield from (f"    {_rest(each, is_part=is_part)}" for each in rests)
-
-
-def _rest(rest: Rest, *, is_part: bool) -> str:
-    if rest.value is not ABSENT:
-        return f"{rest.pointer}: {show(rest.value)}"
-    if is_part and rest.kind == "source":
-        return f"all else at {rest.pointer}" if rest.pointer else "all else"
-    return rest.pointer or "all of it"
+    return f"as its template has it, {who}  {step.by} {step.file}{loop}"
 
 
 def _layers(layers: Collection[Layer], said: frozenset[str]) -> Iterator[str]:
@@ -211,18 +262,24 @@ def _value_data(one: Value) -> dict[str, Any]:
 
 def _step_data(step: Step) -> dict[str, Any]:
     values = {"before": step.before, "after": step.after, "expression": step.expression}
-    place = told({"layer": step.layer, "by": step.by, "file": step.file, "where": step.field, "op": step.op})
+    place = told({
+        "layer": step.layer, "by": step.by, "file": step.file, "where": step.field, "commit": step.commit,
+        "config": step.config, "op": step.op,
+    })  # fmt: skip
     line = {"line": step.line} if step.line else {}
     found = {**place, **line, **{name: value for name, value in values.items() if value is not ABSENT}}
     given = [_given_data(each) for each in step.given]
-    return {**found, **told({"instance": step.instance, "forEach": step.loop, "values": given})}
+    without = {"without": _without_data(step.without)} if step.without else {}
+    return {**found, **told({"instance": step.instance, "forEach": step.loop, "values": given}), **without}
+
+
+def _without_data(one: Without) -> dict[str, Any]:
+    if one.trouble:
+        return {"trouble": one.trouble}
+    return {} if one.value is ABSENT else {"value": one.value}
 
 
 def _given_data(one: Given) -> dict[str, Any]:
     found = {"name": one.name, "layer": one.layer, "by": one.by, "file": one.file, "where": one.field}
-    return told({**found, "line": one.line or None})
-
-
-def _rest_data(rest: Rest) -> dict[str, Any]:
-    place = {"file": rest.file, "resource": rest.resource, "pointer": rest.pointer, "from": rest.kind}
-    return {**place, **({} if rest.value is ABSENT else {"value": rest.value})}
+    without = {"without": _without_data(one.without)} if one.without else {}
+    return {**told({**found, "line": one.line or None}), **without}

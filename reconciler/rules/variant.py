@@ -17,11 +17,12 @@ from reconciler.snapshot.trace import View
 
 @dataclass(frozen=True)
 class Owner:
-    """The object that wants a package, and the set that made it, if one did."""
+    """The object that wants a package, and the set that made it, if one did, for its `targets` of these numbers."""
 
     key: ObjectKey
     api_version: str
     set: ObjectKey | None = None
+    targets: tuple[int, ...] = field(default=(), compare=False)
 
     def as_data(self) -> dict[str, str]:
         """Return the owner as status files and state write it (design 10.28)."""
@@ -142,13 +143,20 @@ class Injected:
         }  # fmt: skip
 
 
+MutationStep = Literal["context", "pipeline", "injection"]
+
+
 @dataclass(frozen=True)
 class Mutated:
-    """What a variant's own steps made of a package. Error findings mean that the files must not be used."""
+    """What a variant's own steps made of a package. Error findings mean that the files must not be used.
+
+    `stages` is the package after each step, by the step's name, first to last.
+    """
 
     files: FileTree
     injected: tuple[Injected, ...] = ()
     findings: tuple[Finding, ...] = ()
+    stages: tuple[tuple[MutationStep, FileTree], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -92,10 +92,7 @@ def test_a_policy_behind_the_layers_is_told_as_the_one_that_wins(presets: World)
         "policies/big.yaml": policy("big", [patch("/spec/optionValues/0/value", 999, {"clusters": ["berlin"]})]),
     })  # fmt: skip
 
-    assert wins(presets, *LOGS, "buffer.size") == [
-        "PluginPreset/acme/logs presets/logs.yaml:4",
-        "ClusterOverridePolicy/big policies/big.yaml:4",
-    ]
+    assert wins(presets, *LOGS, "buffer.size") == ["ClusterOverridePolicy/big policies/big.yaml:4"]
 
 
 def test_what_stands_already_is_explained_without_touching_it(policies: World) -> None:
@@ -137,11 +134,14 @@ def test_what_people_changed_is_told_as_theirs(
     small = begin(tmp_path, make)
     small.edit(branch, "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
 
-    (count,) = told(small, "berlin/metrics", "Deployment/metrics", "/spec/replicas")["rest"]
-    (image,) = told(small, "berlin/metrics", "Deployment/metrics", "/spec/template/spec/containers/0/image")["rest"]
+    (count,) = told(small, "berlin/metrics", "Deployment/metrics", "/spec/replicas")["values"]
+    (image,) = told(small, "berlin/metrics", "Deployment/metrics", "/spec/template/spec/containers/0/image")["values"]
 
-    assert (count["from"], count["value"]) == (kind, 5)
-    assert image["from"] == "source"
+    assert [(one["layer"], one["after"], one["without"]) for one in count["steps"]] == [
+        ("upstream", 2, {"value": 5}),
+        (kind, 5, {"value": 2}),
+    ]
+    assert [one["layer"] for one in image["steps"]] == ["upstream"]
 
 
 def test_on_a_closed_wave_the_earlier_text_is_told_without_a_line(tmp_path: Path) -> None:
@@ -224,12 +224,13 @@ CART = f"lisbon/{package_of('cart')}"
 
 
 def test_a_value_of_a_component_is_told_with_what_it_was_made_of(components: World) -> None:
-    of_template, replicas = told(components, CART, "Deployment/cart", "/spec/replicas")["values"]
+    (replicas,) = told(components, CART, "Deployment/cart", "/spec/replicas")["values"]
+    (kind,) = told(components, CART, "Deployment/cart", "/kind")["values"]
 
     (step,) = replicas["steps"]
     (given,) = step["values"]
     assert (step["layer"], step["by"], step["line"] > 0) == ("definition", "ComponentDefinition/_cluster/service", True)
-    assert (of_template["steps"][0]["where"], "pointer" in of_template) == ("spec.resources[0].template", False)
+    assert kind["steps"][0]["where"] == "spec.resources[0].template.kind"
     assert (given["name"], given["file"], given["line"] > 0) == ("spec.replicas", "shop/cart.yaml", True)
 
 
@@ -243,9 +244,6 @@ def test_an_edit_of_a_component_is_told_as_a_persons_beside_its_template(compone
     path = f"{package_of('cart')}/deployment-cart.yaml"
     components.edit("clusters/lisbon", path, "    rate: r10\n", "    rate: r10\n    ours: 'yes'\n")
 
-    rest = told(components, CART, "Deployment/cart")["rest"]
+    (ours,) = told(components, CART, "Deployment/cart", "/metadata/labels/ours")["values"]
 
-    assert [(one.get("pointer", ""), one["from"]) for one in rest] == [
-        ("/metadata/labels/ours", "edit"),
-        ("", "source"),
-    ]
+    assert [(one["layer"], one["by"]) for one in ours["steps"]] == [("edit", "a person, on the cluster branch")]

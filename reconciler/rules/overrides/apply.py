@@ -83,10 +83,20 @@ class Matched:
 
 
 @dataclass(frozen=True)
+class Turn:
+    """What one item of a rule, `where` in the policy `by`, left of a resource; by nobody, what it started from."""
+
+    by: str
+    where: str
+    data: Any
+
+
+@dataclass(frozen=True)
 class Overridden:
     """What became of a resource on a cluster; with an error finding it is as it was, and must not be published.
 
     `asked` are all the policies that it names, `matched` those that are attached, in the order of their effect.
+    `turns` is the resource after each item that changed it, first to last.
     """
 
     resource: PackageResource
@@ -95,6 +105,7 @@ class Overridden:
     steps: tuple[Step, ...] = ()
     asked: tuple[ObjectKey, ...] = ()
     matched: tuple[Matched, ...] = ()
+    turns: tuple[Turn, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -116,7 +127,9 @@ def override_attached(
         run.apply(matched, template, cluster)
     run.write()
     document = resource.document if errors(run.findings) else run.document
-    return Overridden(resource, document, tuple(run.findings), tuple(run.steps), attached.asked, matched)
+    return Overridden(
+        resource, document, tuple(run.findings), tuple(run.steps), attached.asked, matched, tuple(run.turns)
+    )
 
 
 def matched_rules(policy: Policy, cluster: Cluster, texts: Texts) -> Matched:
@@ -177,6 +190,7 @@ class _Run:
         self.data = data
         self.findings = findings
         self.steps: list[Step] = []
+        self.turns = [Turn("", "", data)]
         self.document = resource.document
 
     def apply(self, matched: tuple[Matched, ...], template: Template, cluster: Cluster) -> None:
@@ -219,6 +233,7 @@ class _Run:
         else:
             self.steps += steps_of(self.data, effect.data, by, where)
         self.data = effect.data
+        self.turns.append(Turn(by, where, effect.data))
 
     def _tidy(self) -> None:
         touched = [step for step in self.steps if step.path[: len(FINALIZERS)] == FINALIZERS]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from reconciler.packages.context import read_context, set_context
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
-from reconciler.rules.variant import Earlier, Mutated
+from reconciler.rules.variant import Earlier, Mutated, MutationStep
 from reconciler.rules.variants.injection import inject
 from reconciler.rules.variants.model import Injector, PackageContext, PackageVariantSpec, Pipeline
 from reconciler.rules.variants.pipeline import prepend_functions
@@ -20,6 +20,7 @@ from reconciler.snapshot.trace import View
 class SetContext:
     """Sets and removes keys of the package context; `package` is what error texts call the package."""
 
+    name: ClassVar[MutationStep] = "context"
     changes: PackageContext
     package: str
 
@@ -49,6 +50,7 @@ def _kept_keys(files: FileTree, earlier: Earlier) -> dict[str, Any]:
 class PrependFunctions:
     """Puts the variant's functions first in the pipeline."""
 
+    name: ClassVar[MutationStep] = "pipeline"
     functions: Pipeline
     variant: str
 
@@ -68,6 +70,7 @@ class PrependFunctions:
 class InjectConfig:
     """Fills the injection points from the context objects of the variant's namespace."""
 
+    name: ClassVar[MutationStep] = "injection"
     injectors: tuple[Injector, ...]
     namespace: str
 
@@ -90,7 +93,10 @@ class VariantMutation:
         outcome = Mutated(files)
         for step in self.steps:
             applied = step.apply(outcome.files, view, earlier)
-            outcome = Mutated(applied.files, outcome.injected + applied.injected, outcome.findings + applied.findings)
+            outcome = Mutated(
+                applied.files, outcome.injected + applied.injected, outcome.findings + applied.findings,
+                (*outcome.stages, (step.name, applied.files)),
+            )  # fmt: skip
         return outcome
 
 

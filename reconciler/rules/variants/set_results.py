@@ -111,7 +111,7 @@ def _guard(one: ConfigObject, guarded: Deletions) -> Guard:
 def _place(
     generated: GeneratedVariant, one: ConfigObject, around: Surroundings, upstreams: Upstreams
 ) -> Variant | Stalled:
-    owner = Owner(_key(generated), VARIANT_API_VERSION, one.key)
+    owner = Owner(_key(generated), VARIANT_API_VERSION, one.key, generated.target_indexes)
     return place_variant(owner, generated.spec, one, around, upstreams)
 
 

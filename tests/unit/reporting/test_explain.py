@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
+from reconciler.krm.conflicts import ABSENT
+from reconciler.packages.package import Package
 from reconciler.planning.outcome import Rendered
 from reconciler.planning.source import Source
-from reconciler.reporting.explain import Explained, NothingToExplainError, alike_first, explain
+from reconciler.planning.stages import PolicyStage
+from reconciler.planning.without import ConfigField, Layer
+from reconciler.reporting.explain import alike_first, explain
+from reconciler.reporting.explain_without import with_each_left_out
 from reconciler.reporting.explain_words import explanation_data, explanation_text
-from reconciler.rules.variant import Injected
+from reconciler.reporting.explanation import Explained, NothingToExplainError
+from reconciler.rules.overrides.apply import Overridden, Turn
+from reconciler.rules.variant import Generated, Injected
 from reconciler.snapshot.catalog import read_catalog
 from tests.unit.reporting.world import COMMIT, CONFIG, deployment, secret, tree, variant
 
@@ -27,95 +34,93 @@ spec:
         jsonpatch: []
         image: [{}, {}]
 """
+SITE = "ClusterOverridePolicy/site"
 PATCH, IMAGE = "spec.overrideRules[0].overriders.jsonpatch", "spec.overrideRules[0].overriders.image"
 REPLICAS, CONTAINER = "/spec/replicas", "/spec/template/spec/containers/0"
-
-
-def step(where: str, before: Any, after: Any, by: str = "ClusterOverridePolicy/site") -> dict[str, Any]:
-    return {"by": by, "where": where, "op": "replaced", "before": before, "after": after}
-
-
-def ruled(pointer: str, *steps: Mapping[str, Any], resource: str = "Deployment/_cluster/web") -> dict[str, Any]:
-    return {"file": "web.yaml", "resource": resource, "pointer": pointer, "steps": list(steps)}
-
-
-TWICE = ruled(f"{CONTAINER}/image", step(f"{IMAGE}[0]", "web:0", "m/web:0"), step(f"{IMAGE}[1]", "m/web:0", "web:1"))
-EARLIER = ruled(REPLICAS, step(f"{PATCH}[0] (earlier text)", 2, 3))
 CAME = {"web.yaml": deployment(2, "web:0"), "login.yaml": secret()}
+Turns = list[tuple[str, int, str]]
+"""Where in the policy, and the replicas and the image afterwards."""
+TWICE: Turns = [(f"{IMAGE}[0]", 2, "m/web:0"), (f"{IMAGE}[1]", 2, "web:1")]
+EARLIER: Turns = [(f"{PATCH}[0] (earlier text)", 3, "web:0")]
 
 
-def explained(*overrides: Mapping[str, Any], **rendered: Any) -> Explained:
-    came, files = tree(CAME), tree({"web.yaml": deployment(3), "login.yaml": secret()})
-    made = Rendered(files, source=Source(came, came, came), overrides=overrides, **rendered)
-    objects = read_catalog(tree({"policies.yaml": POLICY})).objects
+def explained(turns: Turns = TWICE, more: str = "", **rendered: Any) -> Explained:
+    """Return what is known of a package on which a policy has acted; `more` is appended to its Deployment."""
+    came = tree({**CAME, "web.yaml": CAME["web.yaml"] + more})
+    resource = next(one for one in Package(came).resources if one.kind == "Deployment")
+    datas = [Package(tree({"a.yaml": deployment(*each)})).resources[0].data for _, *each in turns]
+    done = tuple(Turn(SITE, where, data) for (where, *_), data in zip(turns, datas, strict=True))
+    files = tree({**CAME, "web.yaml": deployment(*turns[-1][1:]) if turns else CAME["web.yaml"] + more})
+    stage = PolicyStage((Overridden(resource, resource.document, turns=done),))
+    made = Rendered(files, source=Source(came, came, came), stages=(stage,), **rendered)
     wanted = variant()
-    return Explained("eu-1/gw", CONFIG, objects, wanted.owner, wanted, made)
+    return Explained(
+        "eu-1/gw", CONFIG, read_catalog(tree({"policies.yaml": POLICY})).objects, wanted.owner, wanted, made
+    )
+
+
+def pointers(known: Explained, place: str = "", *, plain: bool = False) -> list[str]:
+    return [one.pointer for one in explain(known, "Deployment/web", place).values if plain or not one.is_plain]
 
 
 def test_each_step_has_its_place_and_the_last_one_wins() -> None:
-    assert explanation_text(explain(explained(TWICE))) == (
+    assert explanation_text(explain(explained())) == (
         "eu-1/gw\n"
         "  owner: PackageVariant/default/edge-gw\n"
         f"  source: upstream catalog/gateway gateway/v4 at {COMMIT[:12]}\n"
         "\n"
         f"Deployment/_cluster/web {CONTAINER}/image in web.yaml: web:1\n"
-        f"  1. policy  web:0 → m/web:0  ClusterOverridePolicy/site policies.yaml:9 {IMAGE}[0]\n"
-        f"  2. policy  m/web:0 → web:1  ClusterOverridePolicy/site policies.yaml:9 {IMAGE}[1]  wins\n"
+        "  1. upstream  web:0            catalog/gateway gateway/v4 gateway/web.yaml:11"
+        f" spec.template.spec.containers[0].image at {COMMIT[:12]}\n"
+        f"  2. policy    web:0 → m/web:0  ClusterOverridePolicy/site policies.yaml:9 {IMAGE}[0]\n"
+        f"  3. policy    m/web:0 → web:1  ClusterOverridePolicy/site policies.yaml:9 {IMAGE}[1]  wins\n"
     )
 
 
 def test_what_is_added_and_removed_says_so() -> None:
-    added = {"by": "ClusterOverridePolicy/site", "where": f"{IMAGE}[0]", "op": "added", "after": {"a": 1}}
-    removed = {"by": "ClusterOverridePolicy/site", "where": f"{IMAGE}[1]", "op": "removed", "before": {"a": 1}}
+    known = explained([(f"{IMAGE}[0]", 2, "web:0")], "  strategy: {a: 1}\n")
 
-    text = explanation_text(explain(explained(ruled("/spec/strategy", added, removed))))
+    text = explanation_text(explain(known, "Deployment/web", "/spec/strategy"))
 
     assert "Deployment/_cluster/web /spec/strategy in web.yaml: removed\n" in text
-    assert '1. policy  added {"a": 1}         ClusterOverridePolicy' in text
-    assert '2. policy  removed, was {"a": 1}  ClusterOverridePolicy' in text
+    assert '1. upstream  {"a": 1}' in text
+    assert '2. policy    removed, was {"a": 1}  ClusterOverridePolicy' in text
 
 
 def test_an_earlier_text_of_a_rule_has_no_line_of_today() -> None:
     (value,) = explain(explained(EARLIER)).values
 
-    assert (value.steps[0].file, value.steps[0].line) == ("", 0)
-    assert f"ClusterOverridePolicy/site {PATCH}[0] (earlier text)" in explanation_text(explain(explained(EARLIER)))
+    assert (value.steps[-1].file, value.steps[-1].line) == ("", 0)
+    assert f"{SITE} {PATCH}[0] (earlier text)" in explanation_text(explain(explained(EARLIER)))
 
 
 @pytest.mark.parametrize(
-    ("place", "values", "rest"),
+    ("place", "plain", "expected"),
     [
-        pytest.param("", [f"{CONTAINER}/image", REPLICAS], [("", "source")], id="whole-resource"),
-        pytest.param(REPLICAS, [REPLICAS], [], id="a-value"),
-        pytest.param("/spec", [f"{CONTAINER}/image", REPLICAS], [("/spec", "source")], id="around-values"),
-        pytest.param(f"{CONTAINER}/name", [], [(f"{CONTAINER}/name", "source")], id="beside-values"),
-        pytest.param("/spec/template/spec/containers", [f"{CONTAINER}/image"],
-                     [("/spec/template/spec/containers", "source")], id="a-list-around-one"),
+        pytest.param("", False, [f"{CONTAINER}/image"], id="whole-resource"),
+        pytest.param(REPLICAS, True, [REPLICAS], id="a-value"),
+        pytest.param("/spec", False, [f"{CONTAINER}/image"], id="around-values"),
+        pytest.param("/spec", True, [REPLICAS, f"{CONTAINER}/name", f"{CONTAINER}/image"], id="all-around"),
+        pytest.param(f"{CONTAINER}/name", True, [f"{CONTAINER}/name"], id="beside-values"),
+        pytest.param("/spec/template/spec/containers", False, [f"{CONTAINER}/image"], id="a-list-around-one"),
     ],
-)  # fmt: skip
-def test_what_is_told_of_a_place(place: str, values: list[str], rest: list[tuple[str, str]]) -> None:
-    found = explain(explained(TWICE, EARLIER), "Deployment/web", place)
-
-    assert [one.pointer for one in found.values] == values
-    assert [(one.pointer, one.kind) for one in found.rest] == rest
+)
+def test_what_is_told_of_a_place(place: str, plain: bool, expected: list[str]) -> None:
+    assert pointers(explained(), place, plain=plain) == expected
 
 
-def test_a_place_within_what_a_rule_set_whole_is_told_by_that_rule() -> None:
-    whole = ruled("/spec/template", step(f"{PATCH}[0]", {}, {}))
+def test_what_a_rule_set_in_a_text_is_told_by_itself() -> None:
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {app.ini: 'a = 1'}\n"
+    files = tree({"c.yaml": text})
+    step = {"by": SITE, "where": "x", "op": "replaced", "before": 1, "after": 2}
+    inside = {"file": "c.yaml", "resource": "ConfigMap/_cluster/c", "pointer": "/data/app.ini!/a", "steps": [step]}
+    known = replace(explained(), rendered=Rendered(files, source=Source(files, files, files), overrides=(inside,)))
 
-    found = explain(explained(whole), "Deployment/web", f"{CONTAINER}/image")
-
-    assert [one.pointer for one in found.values] == ["/spec/template"]
-    assert found.rest == ()
-
-
-def test_what_a_rule_set_in_a_text_is_found_by_its_string() -> None:
-    inside = ruled("/data/app.ini!/server/port", step("x", 1, 2), resource="ConfigMap/_cluster/c")
-    files = tree({"web.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {app.ini: 'a = 1'}\n"})
-    known = replace(explained(), rendered=Rendered(files, overrides=(inside,)))
-
-    for place in ("/data/app.ini", "/data/app.ini!/server", "/data/app.ini!/server/port"):
-        assert [one.pointer for one in explain(known, "ConfigMap/c", place).values] == ["/data/app.ini!/server/port"]
+    for place, expected in (
+        ("/data/app.ini", ["/data/app.ini", "/data/app.ini!/a"]),
+        ("/data/app.ini!/a", ["/data/app.ini!/a"]),
+    ):
+        assert [one.pointer for one in explain(known, "ConfigMap/c", place).values] == expected
 
 
 @pytest.mark.parametrize(
@@ -133,40 +138,49 @@ def test_what_a_rule_set_in_a_text_is_found_by_its_string() -> None:
 )  # fmt: skip
 def test_what_is_not_there_is_told_with_what_is(resource: str, place: str, told: str) -> None:
     with pytest.raises(NothingToExplainError) as error:
-        explain(explained(TWICE), resource, place)
+        explain(explained(), resource, place)
 
     assert told in str(error.value)
 
 
-def test_the_rest_is_told_by_where_it_is_from() -> None:
-    text = explanation_text(explain(explained(TWICE), "Deployment/web"))
+def test_what_is_as_its_source_has_it_is_told_in_one() -> None:
+    text = explanation_text(explain(explained(), "Deployment/web"))
 
     assert text.endswith(
-        "Deployment/_cluster/web in web.yaml, as far as no rule set it:\n"
-        "  set while the package was rendered, as it was cloned, by its context, an injection or a function:\n"
-        "    /spec/replicas: 3\n"
-        f"  upstream catalog/gateway gateway/v4 at {COMMIT[:12]}:\n"
-        "    all else\n"
+        "Deployment/_cluster/web in web.yaml, all else:\n"
+        f"  as its source has it, upstream catalog/gateway gateway/v4 at {COMMIT[:12]}\n"
     )
+
+
+def test_values_that_one_step_gave_alike_are_told_in_one() -> None:
+    rendered = explained().rendered
+    assert rendered
+    added = {**CAME, "a.yaml": deployment(2, "web:0").replace("name: web", "name: one", 1)}
+    grown = replace(rendered, stages=(), files=tree(added), source=replace(rendered.source, files=tree(added)))
+
+    text = explanation_text(explain(replace(explained(), rendered=grown)))
+
+    assert "set by draft, a person, on the draft a.yaml:\n  Deployment/_cluster/one /apiVersion: apps/v1\n" in text
 
 
 def test_the_values_of_a_secret_are_masked() -> None:
     found = explain(explained(), "Secret/login", "/stringData/password")
 
-    assert [one.value for one in found.rest] == ["*****"]
+    assert [one.steps[-1].after for one in found.values] == ["*****"]
     assert "hunter2" not in explanation_text(found) + repr(explanation_data(found))
 
 
 def test_what_was_injected_and_asked_stands_above() -> None:
     injected = Injected("config", "web.yaml", "Region", "default", "north", "sha256:1", "regions.yaml")
     asked = {"object v1 ConfigMap default north": "sha256:2"}
-    known = explained(injected=(injected,), trace=asked, inputs={("ConfigMap", "default", "north"): "regions.yaml"})
+    inputs = {("ConfigMap", "default", "north"): "regions.yaml"}
+    known = explained([], injected=(injected,), trace=asked, inputs=inputs)
 
     text = explanation_text(explain(known))
 
     assert "  objects that it was made of: ConfigMap/default/north (regions.yaml)\n" in text
     assert "  injected: config of web.yaml from Region/default/north (regions.yaml)\n" in text
-    assert "no rule set anything here" in text
+    assert "all of it is as its source has it" in text
 
 
 def test_a_package_that_is_withheld_says_why() -> None:
@@ -178,7 +192,7 @@ def test_a_package_that_is_withheld_says_why() -> None:
 
 
 def test_the_data_says_the_same() -> None:
-    data = explanation_data(explain(explained(TWICE), "Deployment/web", f"{CONTAINER}/image"))
+    data = explanation_data(explain(explained(), "Deployment/web", f"{CONTAINER}/image"))
 
     (value,) = data["values"]
     assert (value["file"], value["resource"], value["pointer"]) == (
@@ -186,11 +200,14 @@ def test_the_data_says_the_same() -> None:
         "Deployment/_cluster/web",
         f"{CONTAINER}/image",
     )
-    assert value["steps"][1] == {
-        "by": "ClusterOverridePolicy/site", "file": "policies.yaml", "where": f"{IMAGE}[1]", "op": "replaced",
+    assert value["steps"][0] == {
+        "layer": "upstream", "by": "catalog/gateway gateway/v4", "file": "gateway/web.yaml", "line": 11,
+        "where": "spec.template.spec.containers[0].image", "commit": COMMIT, "op": "added", "after": "web:0",
+    }  # fmt: skip
+    assert value["steps"][2] == {
+        "layer": "policy", "by": SITE, "file": "policies.yaml", "where": f"{IMAGE}[1]", "op": "replaced",
         "line": 9, "before": "m/web:0", "after": "web:1",
     }  # fmt: skip
-    assert "rest" not in data
 
 
 def test_names_that_look_alike_come_first() -> None:
@@ -199,9 +216,8 @@ def test_names_that_look_alike_come_first() -> None:
     assert alike_first("x", map(str, range(25))).endswith(" and 5 more")
 
 
-MADE = {"layer": "definition", "by": "ClusterOverridePolicy/site", "file": "policies.yaml", "op": "added"}
-READ = {"name": "spec.image", "layer": "default", "by": "ClusterOverridePolicy/site", "file": "policies.yaml"}
-TEMPLATE = ruled("", {**MADE, "where": IMAGE, "forEach": "${spec.images}"})
+MADE = {"layer": "definition", "by": SITE, "file": "policies.yaml", "op": "added"}
+READ = {"name": "spec.image", "layer": "default", "by": SITE, "file": "policies.yaml"}
 BY_ADDON = {
     **MADE, "layer": "addon", "instance": "pin/main", "where": f"{IMAGE}[0]", "after": "web:0",
     "expression": "${spec.image}:${item}", "forEach": "${spec.images}",
@@ -209,41 +225,58 @@ BY_ADDON = {
 }  # fmt: skip
 
 
-def composed(place: str = "") -> str:
-    return explanation_text(
-        explain(explained(TEMPLATE, ruled(f"{CONTAINER}/image", BY_ADDON)), "Deployment/web", place)
-    )
+@dataclass(frozen=True)
+class Told:
+    """What a room tells of a package that it makes."""
+
+    entries: list[dict[str, Any]]
+
+    def layers(self) -> list[dict[str, Any]]:
+        return self.entries
+
+    def applied(self) -> list[dict[str, str]]:
+        return []
+
+    def objects(self) -> list[dict[str, str]]:
+        return []
+
+
+def entry(pointer: str, *steps: Mapping[str, Any]) -> dict[str, Any]:
+    return {"file": "web.yaml", "resource": "Deployment/_cluster/web", "pointer": pointer, "steps": list(steps)}
+
+
+def composed() -> Explained:
+    whole = entry("", {**MADE, "where": IMAGE, "forEach": "${spec.images}"})
+    known, came = explained([]), tree(CAME)
+    told = Told([whole, entry(f"{CONTAINER}/image", BY_ADDON)])
+    return replace(known, variant=replace(variant(), source=Generated(came), provenance=told))
 
 
 def test_what_an_expression_read_is_told_with_who_gave_it() -> None:
     assert (
         f"Deployment/_cluster/web {CONTAINER}/image in web.yaml: web:0\n"
         "  1. pin/main  added web:0 by ${spec.image}:${item}"
-        f"  ClusterOverridePolicy/site policies.yaml:9 {IMAGE}[0]  wins\n"
+        f"  {SITE} policies.yaml:9 {IMAGE}[0]  wins\n"
         "       for each of ${spec.images}\n"
-        f"       spec.image: default  ClusterOverridePolicy/site policies.yaml:9 {IMAGE}[1]\n"
+        f"       spec.image: default  {SITE} policies.yaml:9 {IMAGE}[1]\n"
         "       spec.tag: nobody gives it\n"
-    ) in composed(f"{CONTAINER}/image")
+    ) in explanation_text(explain(composed(), "Deployment/web", f"{CONTAINER}/image"))
 
 
 def test_what_a_template_has_as_it_is_is_told_by_the_template() -> None:
-    assert composed(f"{CONTAINER}/name").endswith(
-        "Deployment/_cluster/web in web.yaml, as far as no rule set it:\n"
-        f"  as its template has it, definition  ClusterOverridePolicy/site policies.yaml:9 {IMAGE}, for each of"
-        " ${spec.images}:\n"
-        f"    {CONTAINER}/name: web\n"
+    assert explanation_text(explain(composed(), "Deployment/web")).endswith(
+        "Deployment/_cluster/web in web.yaml, all else:\n"
+        f"  as its template has it, definition  {SITE} policies.yaml, for each of ${{spec.images}}\n"
     )
 
 
 def test_a_template_takes_no_place_that_is_not_there() -> None:
     with pytest.raises(NothingToExplainError, match=f"nothing at /spec/paused; it has {REPLICAS}, "):
-        composed("/spec/paused")
+        explain(composed(), "Deployment/web", "/spec/paused")
 
 
 def test_the_data_has_what_was_read_with_lines() -> None:
-    known = explained(ruled(f"{CONTAINER}/image", BY_ADDON))
-
-    (value,) = explanation_data(explain(known, "Deployment/web", f"{CONTAINER}/image"))["values"]
+    (value,) = explanation_data(explain(composed(), "Deployment/web", f"{CONTAINER}/image"))["values"]
 
     (told,) = value["steps"]
     assert (told["layer"], told["instance"], told["forEach"]) == ("addon", "pin/main", "${spec.images}")
@@ -251,3 +284,23 @@ def test_the_data_has_what_was_read_with_lines() -> None:
         {**READ, "where": f"{IMAGE}[1]", "line": 9},
         {"name": "spec.tag", "layer": "unset"},
     ]
+
+
+def without_policies(layer: Layer) -> Explained | str:
+    """Do without the second image of the policy; nothing else can be tried."""
+    if isinstance(layer, ConfigField):
+        return explained(TWICE[:1])
+    return "it cannot be"
+
+
+def test_what_would_stand_there_without_each_layer() -> None:
+    told = with_each_left_out(explain(explained(), "Deployment/web", f"{CONTAINER}/image"), without_policies)
+
+    (value,) = told.values
+    assert [(one.without and (one.without.value, one.without.trouble)) for one in value.steps] == [
+        (ABSENT, "it cannot be"),
+        ("m/web:0", ""),
+        ("m/web:0", ""),
+    ]
+    assert "       without it: m/web:0\n" in explanation_text(told)
+    assert "       without it: the package would wait: it cannot be\n" in explanation_text(told)

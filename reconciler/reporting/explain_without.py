@@ -1,0 +1,80 @@
+"""What would stand there without a layer: each is tried, and the package explained as it would be (tenet 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from reconciler.krm.conflicts import ABSENT
+from reconciler.krm.pointer import format_pointer
+from reconciler.packages.package import Package, PackageResource
+from reconciler.planning.trail import came_from
+from reconciler.planning.without import Layer
+from reconciler.reporting.explain import explain
+from reconciler.reporting.explain_page import path_of
+from reconciler.reporting.explanation import Explained, Explanation, NothingToExplainError, Step, Value, Without
+
+# of more values at once nobody asks what each would be
+MOST_TRIED = 10
+Try = Callable[[Layer], Explained | str]
+"""Makes the package without a layer; a text says why there would be none."""
+
+
+def with_each_left_out(explanation: Explanation, attempt: Try) -> Explanation:
+    """Return the explanation of a few values with what each would be without each of its layers."""
+    tried: dict[str, Explained | str] = {}
+
+    def leave_out(layer: Layer | None, value: Value) -> Without | None:
+        if layer is None:
+            return None
+        name = repr(layer)
+        if name not in tried:
+            tried[name] = attempt(layer)
+        return _without(value, explanation.explained, tried[name])
+
+    def each(step: Step, value: Value) -> Step:
+        given = (replace(one, without=leave_out(one.removable, value)) for one in step.given)
+        return replace(step, without=leave_out(step.removable, value), given=tuple(given))
+
+    if len(explanation.values) > MOST_TRIED:
+        return explanation
+    values = (replace(one, steps=tuple(each(step, one) for step in one.steps)) for one in explanation.values)
+    return replace(explanation, values=tuple(values))
+
+
+def _without(value: Value, explained: Explained, other: Explained | str) -> Without:
+    if isinstance(other, str):
+        return Without(trouble=other)
+    if other.rendered is None or explained.rendered is None:
+        return Without(trouble=other.trouble or "it cannot be made")
+    now, then = (_resource(value, one) for one in (explained, other))
+    if then is None:
+        return Without()
+    place = value.option or _moved(value.pointer, now, then)
+    if place is None:
+        return Without()
+    try:
+        found = explain(other, str(then.key), place)
+    except NothingToExplainError:
+        return Without()
+    same = [one for one in found.values if value.option or one.pointer == place]
+    return Without(same[-1].steps[-1].after if same else ABSENT)
+
+
+def _resource(value: Value, explained: Explained) -> PackageResource | None:
+    """Return the resource of a value: of its identity, else the only one of its kind in its file."""
+    known = Package(explained.rendered.files).resources if explained.rendered else ()
+    found = [one for one in known if str(one.key) == value.resource]
+    if found:
+        return next((one for one in found if one.file == value.file), found[0])
+    kind = value.resource.partition("/")[0]
+    alike = [one for one in known if (one.file, one.kind) == (value.file, kind)]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _moved(pointer: str, now: PackageResource | None, then: PackageResource) -> str | None:
+    """Return where the item of a list would be that stands at a pointer now; None where it would not be there."""
+    if now is None or "!/" in pointer:
+        return pointer
+    at = came_from(then.data, now.data, path_of(pointer, now.data))
+    return None if at is None else format_pointer(at)
