@@ -54,9 +54,11 @@ class Explainer:
         known = Explained(str(self.place), found.snapshot.id, found.catalog.objects)
         if isinstance(surveyed, DestinationPlan):
             return replace(known, findings=surveyed.findings)
-        variant = chosen(surveyed.claims, surveyed.ground.state)[0].get(self.place.package)
+        winners, losers = chosen(surveyed.claims, surveyed.ground.state)
+        variant = winners.get(self.place.package)
         if variant is None:
-            return _stalled(known, self.place, surveyed, begun.room)
+            lost = next((one for one in losers if one.variant.place.package == self.place.package), None)
+            return _lost(known, lost) if lost else _stalled(known, self.place, surveyed, begun.room)
         return _made(known, make_anew(variant, _watched(surveyed, variant, begun, without)))
 
 
@@ -84,6 +86,11 @@ def _made(known: Explained, made: MadeAnew) -> Explained:
         known, owner=variant.owner, variant=variant, rendered=usable,
         trouble=_words(blocked.conditions) if blocked else "", findings=blocked.findings if blocked else (),
     )  # fmt: skip
+
+
+def _lost(known: Explained, blocked: Blocked) -> Explained:
+    owner, trouble = blocked.variant.owner, _words(blocked.conditions)
+    return replace(known, owner=owner, trouble=trouble, findings=blocked.findings)
 
 
 def _stalled(known: Explained, place: Place, surveyed: Surveyed, room: RoomResult) -> Explained:

@@ -69,11 +69,13 @@ class Page:
     def _steps(self, path: Path, changes: Sequence[Change], entry: Entry | None) -> Iterator[Step]:
         template = self._by_template.get(path)
         templated = any(one.state.cause.layer == TEMPLATE for one in changes)
+        beneath: list[Step] = []
         if template and not templated:
             # what the parent has is beneath what is the child's own
             beneath = [one for one in self._teller.recorded(template["steps"]) if one.by != self._resource]
-            yield from beneath
-            changes = [replace(one, before=beneath[-1].after) if not at else one for at, one in enumerate(changes)]
+        yield from beneath
+        if beneath and changes:
+            changes = [replace(changes[0], before=beneath[-1].after), *changes[1:]]
         for one in changes:
             if one.state.cause.layer == "source" and entry:
                 yield from self._by_entry(one, entry)

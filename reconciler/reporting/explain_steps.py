@@ -24,8 +24,8 @@ from reconciler.rules.edits import value_at
 from reconciler.rules.fields import dotted
 from reconciler.rules.provenance import as_shown, op_of
 from reconciler.rules.variant import Upstream, Variant
+from reconciler.rules.variants.pipeline import is_owned
 
-_OWN_FUNCTION = "PackageVariant."
 _SHOWN_CONFIG = 200
 
 
@@ -163,9 +163,9 @@ class Teller:
 
     def _entry(self, package: str, path: Path, spec: FunctionSpec) -> Step:
         """Return who has put a function into the pipeline: its upstream, a person, or the variant."""
-        if spec.name.startswith(_OWN_FUNCTION):
-            number = spec.name.rpartition(".")[2]
-            return self._said_at(self._fields.function("mutators", int(number)), "", str(self.variant.owner.key))
+        if is_owned(spec.name, self.variant.owner.key.name):
+            number = int(spec.name.rpartition(".")[2])
+            return self._said_at(self._fields.function("mutators", number), "", str(self.variant.owner.key))
         track = self.kptfiles.get(package)
         changes = track.changes(path) if track else ()
         return self._told(changes[0]) if changes else Step("", "", field=dotted(path))

@@ -84,7 +84,7 @@ class CaseWorld:
     def render(self) -> dict[str, bytes]:
         """Return what `render` writes; destinations that are not there yet count as empty."""
         out = self.folder / "out"
-        self._pass(build_folder(self._settings, out), missing_is_empty=True)
+        self._pass(build_folder(self.settings, out), missing_is_empty=True)
         return read_folder(out)
 
     def sync(self) -> tuple[Report, dict[str, dict[str, str]]]:
@@ -92,17 +92,18 @@ class CaseWorld:
         for name in self._named:
             if not (self.folder / f"{name}.git").exists():
                 make_bare(self.folder / f"{name}.git")
-        report = self._pass(build_push(self._settings), missing_is_empty=False)
+        report = self._pass(build_push(self.settings), missing_is_empty=False)
         return report, {name: read_refs(self.folder / f"{name}.git") for name in self._named}
 
     @property
-    def _settings(self) -> Settings:
+    def settings(self) -> Settings:
+        """The settings of the world."""
         places = {"fleet": {"url": str(self.folder / "fleet.git")}, "cache": str(self.folder / "cache")}
         return Settings.model_validate({**places, **self._set})
 
     def _pass(self, publisher: Publisher, missing_is_empty: bool) -> Report:
         parts = build_parts(
-            self._settings, str(self.folder / "config"), missing_is_empty=missing_is_empty, offline=missing_is_empty
+            self.settings, str(self.folder / "config"), missing_is_empty=missing_is_empty, offline=missing_is_empty
         )
         with parts.remotes as remotes:
             return reconcile(parts.source, remotes, parts.tools, publisher)

@@ -1,0 +1,209 @@
+"""Explanations are exact: each leads to the value that is there, and what is told to be without a layer comes true.
+
+The worlds are those of all golden cases, whatever rooms they are of. What is predicted in memory is compared with a
+world in which somebody has really taken the layer away: in the files of its config, or of its upstream.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import os
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from reconciler.daemon.explain import Explainer
+from reconciler.daemon.reconcile import Gathered, begin, gather
+from reconciler.daemon.remotes import Remotes
+from reconciler.daemon.review import Place, UnknownPlaceError
+from reconciler.daemon.tools import Tools
+from reconciler.krm.secrets import MASK
+from reconciler.packages.package import Package
+from reconciler.planning.outcome import Rendered
+from reconciler.planning.without import ConfigField, FunctionCall, Layer, SourceField
+from reconciler.reporting.explain import explain
+from reconciler.reporting.explanation import Explained
+from reconciler.rules.variant import Upstream
+from reconciler.snapshot.catalog import ConfigObject
+from reconciler.wiring import build_parts
+from tests.cases.case_world import Case, CaseWorld, find_cases
+from tests.support.git_env import commit_files, git, read_refs
+
+# how many layers are taken away in each world
+LAYERS = int(os.environ.get("RECONCILER_LAYERS", "1"))
+
+
+@contextmanager
+def beginning(world: CaseWorld) -> Iterator[tuple[Gathered, Remotes, Tools]]:
+    """Yield what explanations begin with in a world."""
+    config = str(world.folder / "config")
+    parts = build_parts(world.settings, config, missing_is_empty=True, offline=True)
+    with parts.remotes as remotes:
+        yield gather(parts.source, remotes, parts.tools), remotes, parts.tools
+
+
+@contextmanager
+def explainers(world: CaseWorld) -> Iterator[list[Explainer]]:
+    """Yield who explains each package that is wanted in a world."""
+    with beginning(world) as found:
+        room = begin(*found).room
+        places = sorted({Place(one.place.repository, one.place.package) for one in room.variants}, key=str)
+        yield [Explainer(place, *found) for place in places]
+
+
+@pytest.fixture(params=find_cases(), ids=lambda case: case.name)
+def case(request: pytest.FixtureRequest) -> Case:
+    found: Case = request.param
+    return found
+
+
+def test_the_steps_of_each_value_lead_to_it(case: Case, tmp_path: Path) -> None:
+    with explainers(CaseWorld(case, tmp_path)) as packages:
+        for one in packages:
+            known = one.explained()
+            if known.rendered:
+                _check(known, known.rendered)
+
+
+def _check(known: Explained, rendered: Rendered) -> None:
+    told = {
+        (one.file, one.resource, one.pointer): one for each in _resources(known) for one in explain(known, each).values
+    }
+    for resource in Package(rendered.files).resources:
+        for pointer, value in _leaves(resource.data, ""):
+            around = [pointer[:end] for end in range(len(pointer), 0, -1) if pointer[end:][:1] in ("", "/")]
+            places = ((resource.file, str(resource.key), each) for each in around)
+            found = next((told[place] for place in places if place in told), None)
+
+            assert found, f"nothing is told of {resource.key} {pointer}"
+            if found.pointer == pointer:
+                last = found.steps[-1].after
+                assert last in (value, MASK) or isinstance(last, str), (pointer, found)
+    # what patches took out of a list is told behind its last item, one after the other
+    for one in (one for one in told.values() if not one.pointer.endswith("/-")):
+        for before, after in zip(one.steps, one.steps[1:], strict=False):
+            assert before.after == after.before or MASK in (before.after, after.before), one
+
+
+def _resources(known: Explained) -> list[str]:
+    assert known.rendered
+    return sorted({str(one.key) for one in Package(known.rendered.files).resources})
+
+
+def _leaves(data: Any, pointer: str) -> Iterator[tuple[str, Any]]:
+    inside = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    if not inside:
+        yield pointer, data
+    for key, value in inside:
+        yield from _leaves(value, f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}")
+
+
+def test_what_is_told_to_be_without_a_layer_comes_true(case: Case, tmp_path: Path) -> None:
+    chance = random.Random(case.name)
+    with explainers(CaseWorld(case, tmp_path / "as-it-is")) as packages:
+        found = [(one, layer) for one in packages for layer in _layers(one)]
+        for number, (one, layer) in enumerate(chance.sample(found, min(len(found), LAYERS))):
+            world = CaseWorld(case, tmp_path / str(number))
+            if _take_away(world, one, layer):
+                assert _told(partial(one.without, layer)) == _in(world, one.place), (one.place, layer)
+
+
+def _layers(one: Explainer) -> list[Layer]:
+    """Return every layer of a package, each once."""
+    known = one.explained()
+    values = [value for each in (_resources(known) if known.rendered else ()) for value in explain(known, each).values]
+    steps = (step for value in values for step in value.steps)
+    layers = (layer for step in steps for layer in (step.removable, *(each.removable for each in step.given)))
+    return [*{repr(layer): layer for layer in layers if layer}.values()]
+
+
+def _take_away(world: CaseWorld, one: Explainer, layer: Layer) -> bool:
+    """Take a layer away in the files of a world, and return whether that could be done."""
+    known = one.explained()
+    assert known.variant
+    upstream = known.variant.upstream
+    match layer:
+        case ConfigField(key=key, path=path):
+            _change_config(world, known.objects[key], path)
+            return True
+        case SourceField(file=file, index=index, path=path) if upstream:
+            return _change_upstream(world, upstream, file, index, path)
+        case FunctionCall(package=package, number=number) if upstream and known.rendered:
+            kptfile = f"{package}/Kptfile" if package else "Kptfile"
+            data = _documents(known.rendered.files[kptfile].data)[0]
+            own = sum("PackageVariant." in str(each.get("name")) for each in data["pipeline"]["mutators"])
+            path = ("pipeline", "mutators", number - own)
+            return number >= own and _change_upstream(world, upstream, kptfile, 0, path)
+    return False
+
+
+def _change_config(world: CaseWorld, one: ConfigObject, path: Sequence[str | int]) -> None:
+    file = world.folder / "config" / one.file
+    documents = _documents(file.read_bytes())
+    number = next(number for number, each in enumerate(documents) if each == one.data)
+    documents[number] = _without(documents[number], path)
+    file.write_text(_text(documents))
+
+
+def _change_upstream(world: CaseWorld, upstream: Upstream, file: str, index: int, path: Sequence[str | int]) -> bool:
+    """Move the references that lead to an upstream on to a commit of it without a field."""
+    repository = Path(upstream.url.replace("/as-it-is/", f"/{world.folder.name}/"))
+    place = f"{upstream.directory}/{file}".strip("/")
+    documents = _documents((git(repository, "show", f"{upstream.commit}:{place}") + "\n").encode())
+    documents[index] = _without(documents[index], path)
+    refs = [ref for ref, commit in read_refs(repository).items() if commit == upstream.commit]
+    for ref in refs:
+        commit_files(repository, ref, {place: _text(documents).encode() or None}, "without it")
+    return bool(refs)
+
+
+def _documents(data: bytes) -> list[Any]:
+    return list(_yaml().load_all(data))
+
+
+def _without(data: Any, path: Sequence[str | int]) -> Any:
+    if not path:
+        return None
+    data = copy.deepcopy(data)
+    inside: Any = data
+    for step in path[:-1]:
+        inside = inside[step]
+    del inside[path[-1]]
+    return data
+
+
+def _text(documents: Sequence[Any]) -> str:
+    text = io.StringIO()
+    _yaml().dump_all([one for one in documents if one is not None], text)
+    return text.getvalue()
+
+
+def _yaml() -> YAML:
+    found = YAML()
+    # a quoted "on" is a text only as long as it is quoted
+    found.preserve_quotes = True
+    return found
+
+
+def _in(world: CaseWorld, place: Place) -> Any:
+    with beginning(world) as found:
+        return _told(Explainer(place, *found).explained)
+
+
+def _told(explained: Callable[[], Explained]) -> Any:
+    """Return what a package comes to: its resources, or why it is withheld."""
+    try:
+        known = explained()
+    except UnknownPlaceError:
+        return "not wanted"
+    if known.rendered is None:
+        return known.trouble.partition(":")[0] or [one.code for one in known.findings]
+    resources = Package(known.rendered.files).resources
+    return {(one.file, one.index): one.data for one in resources if one.kind != "Kptfile"}
