@@ -1,19 +1,20 @@
-"""Where the config is read from: a plain folder as it is on disk, or a branch of a repository."""
+"""Where the config is read from: a plain folder as it is on disk, a branch of a repository, or one commit of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from reconciler.gitio.errors import RepositoryMissingError
 from reconciler.gitio.folder import read_folder
+from reconciler.gitio.history import History
 from reconciler.gitio.mirror import Mirror
-from reconciler.gitio.reader import Commit
+from reconciler.gitio.reader import Commit, ObjectReader
 from reconciler.gitio.url import parse_url
 from reconciler.reporting.hydrator_metadata import DryCommit
 from reconciler.snapshot.files import File, FileTree
-from reconciler.snapshot.objects import EXECUTABLE, FILE, BlobId
+from reconciler.snapshot.objects import EXECUTABLE, FILE, BlobId, CommitId, TreeId
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,44 @@ class FolderConfig:
         return ConfigSnapshot(f"tree:{content.tree_id}", 0, content.files, content.unreadable)
 
 
+class CommitReader:
+    """Reads the config at commits of one repository; `directory` narrows it to a part.
+
+    Files are remembered as long as the last commit that was read has them: what two commits share is read once.
+    """
+
+    def __init__(self, repository: Mirror | History, directory: str) -> None:
+        self._repository = repository
+        self._directory = directory.strip("/")
+        self._files: dict[tuple[BlobId, str], File] = {}
+
+    def read(self, commit: CommitId) -> ConfigSnapshot:
+        """Return the files at a commit; a directory that it does not have is empty. Raises GitError."""
+        with self._repository.read() as reader:
+            found = reader.commit(commit)
+            listed = {path: (blob, mode) for path, mode, blob in self._walk(reader, found.tree)}
+            wanted = set(listed.values())
+            new = reader.blobs(sorted({blob for blob, _ in wanted - self._files.keys()}))
+        self._files = {
+            (blob, mode): self._files.get((blob, mode)) or File(new[blob], mode == EXECUTABLE) for blob, mode in wanted
+        }
+        files = FileTree({path: self._files[one] for path, one in listed.items()})
+        return ConfigSnapshot(commit, found.seconds, files, dry=self._dry(found))
+
+    def _walk(self, reader: ObjectReader, tree: TreeId) -> Iterator[tuple[str, str, BlobId]]:
+        inside = reader.entry(tree, self._directory)
+        if inside and inside.is_tree:
+            yield from (one for one in reader.walk(TreeId(inside.id)) if one[1] in {FILE, EXECUTABLE})
+
+    def _dry(self, commit: Commit) -> DryCommit:
+        url = parse_url(self._repository.url)
+        who = f"{commit.author.name} <{commit.author.mail}>"
+        # a path of this machine tells other machines nothing
+        return DryCommit(commit.id, "" if url.local else url.text, who, commit.author.seconds, commit.message)
+
+
 class RepositoryConfig:
-    """A branch of a repository; `directory` narrows it to a part. Files are remembered by blob id.
+    """A branch of a repository.
 
     `proposals` is the branch that proposals to the config stand on; it is fetched along, with the states below
     `state_prefix`.
@@ -54,8 +91,7 @@ class RepositoryConfig:
         self._branch = branch
         self._proposals = proposals
         self._state_prefix = state_prefix
-        self._directory = directory.strip("/")
-        self._files: dict[BlobId, bytes] = {}
+        self._reader = CommitReader(mirror, directory)
 
     def read(self) -> ConfigSnapshot:
         """Fetch, and return the files at the branch's head. Raises GitError."""
@@ -65,17 +101,36 @@ class RepositoryConfig:
             raise RepositoryMissingError(
                 f"{self._mirror.url} must have the branch {self._branch}, named by config.branch"
             )
-        with self._mirror.read() as reader:
-            commit = reader.commit(head)
-            found = [(path, mode, blob) for path, mode, blob in reader.walk(commit.tree) if mode in {FILE, EXECUTABLE}]
-            wanted = {blob for _, _, blob in found}
-            new = reader.blobs(sorted(wanted - self._files.keys()))
-        self._files = {blob: data for blob, data in {**self._files, **new}.items() if blob in wanted}
-        files = FileTree({path: File(self._files[blob], mode == EXECUTABLE) for path, mode, blob in found})
-        return ConfigSnapshot(head, commit.seconds, files.below(self._directory), dry=self._dry(commit))
+        return self._reader.read(head)
 
-    def _dry(self, commit: Commit) -> DryCommit:
-        url = parse_url(self._mirror.url)
-        who = f"{commit.author.name} <{commit.author.mail}>"
-        # a path of this machine tells other machines nothing
-        return DryCommit(commit.id, "" if url.local else url.text, who, commit.author.seconds, commit.message)
+
+class CommitConfig:
+    """One commit of a repository, whatever its branches are at."""
+
+    def __init__(self, reader: CommitReader, commit: CommitId) -> None:
+        self._reader = reader
+        self._commit = commit
+
+    def read(self) -> ConfigSnapshot:
+        """Return the files at the commit. Raises GitError."""
+        return self._reader.read(self._commit)
+
+
+class ConfigHistory:
+    """The config at whatever commit people name; what two commits share is read once."""
+
+    def __init__(self, repository: History, directory: str) -> None:
+        self._repository = repository
+        self._reader = CommitReader(repository, directory)
+
+    def find(self, name: str) -> CommitId:
+        """Return the commit that a branch, tag, id or other name of Git's stands for. Raises GitError."""
+        return self._repository.find(name)
+
+    def merge_base(self, one: CommitId, other: CommitId) -> CommitId | None:
+        """Return the last commit that is in the history of both; None without one."""
+        return self._repository.merge_base(one, other)
+
+    def at(self, commit: CommitId) -> CommitConfig:
+        """Return the config as it is at a commit."""
+        return CommitConfig(self._reader, commit)

@@ -8,6 +8,7 @@ weeks. Whoever fetches, writes or pushes holds the mirror's lock.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,6 +34,7 @@ STATE_PREFIX = "refs/reconciler/state/"
 _TAGS = "refs/tags/"
 _ALL_TAGS = f"+{_TAGS}*:{TRACKING}{_TAGS.removeprefix('refs/')}*"
 _AT_ONCE = 8
+_COMMIT = re.compile(r"[0-9a-f]{4,40}(?:[~^][0-9]*)*\Z")
 # one object for all clusters and replicas, whoever makes it (finding 20)
 _ROOT = NewCommit((), (), "Start of a cluster's configuration", UNDATED_SECONDS, fresh=True)
 _ROOT_AUTHOR = ("reconciler", "reconciler@localhost")
@@ -156,6 +158,21 @@ class Mirror:
             if name == "HEAD" and target.startswith("ref: refs/heads/"):
                 return target.removeprefix("ref: refs/heads/")
         raise ObjectMissingError(f"{self.url} must have a default branch, or a ref must be named")
+
+    def look_at(self, ref: str) -> ObjectId | None:
+        """Return what a ref of any name is at the remote at this moment, or None; `refs` stays as it is."""
+        rows = (line.partition("\t") for line in self._run("ls-remote", "--quiet", "origin", check_ref(ref)).lines)
+        return next((ObjectId(found) for found, _, name in rows if name == ref), None)
+
+    def find_commit(self, text: str) -> CommitId | None:
+        """Return the commit that an id, or its beginning, with `~N` and `^N` after it stands for, or None.
+
+        The mirror's own refs are no names of the remote's: text that is anything else raises ValueError.
+        """
+        if not _COMMIT.match(text):
+            raise ValueError(f"{text!r} is no commit id with its ancestry")
+        lines = self._run("rev-parse", "--verify", "--quiet", f"{text}^{{commit}}", accept=(0, 1, 128)).lines
+        return CommitId(lines[0]) if lines else None
 
     def commit_of(self, commit: CommitId) -> CommitId:
         """Return the commit, brought from the remote when no ref of it leads there any more. Raises GitError."""

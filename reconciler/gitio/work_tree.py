@@ -1,4 +1,4 @@
-"""Work trees of people: what of a folder is in their last commit. Only HEAD is read; index and files are left alone."""
+"""Work trees of people: where their repository is, and what of a folder is in its last commit; nothing is written."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def uncommitted_files(folder: Path, files: FileTree, options: GitOptions) -> tup
 
     A folder outside of any work tree has none. Filters do not count: what they store in another form is uncommitted.
     """
-    found = _repository_of(folder.resolve())
+    found = repository_of(folder.resolve())
     if found is None:
         return ()
     committed = _committed(*found, options)
     return tuple(path for path, file in files.items() if committed.get(path) != (file.mode, str(file.id)))
 
 
-def _repository_of(folder: Path) -> tuple[Path, str] | None:
+def repository_of(folder: Path) -> tuple[Path, str] | None:
     """Return the Git folder of the work tree around a folder, and the folder's place in it."""
     for place in (folder, *folder.parents):
         if (place / ".git").exists():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from reconciler import __version__
 from reconciler.daemon.backoff import Backoff
-from reconciler.daemon.config import ConfigSnapshot, FolderConfig, RepositoryConfig
+from reconciler.daemon.config import ConfigHistory, ConfigSnapshot, FolderConfig, RepositoryConfig
 from reconciler.daemon.first_seen import FirstSeen
 from reconciler.daemon.proposals import STATE_NAME, FolderProposals, Proposals, RepositoryProposals
 from reconciler.daemon.remotes import Remotes
@@ -21,7 +21,8 @@ from reconciler.daemon.requests import Requests
 from reconciler.daemon.settled import InCache
 from reconciler.daemon.tools import ConfigSource, Tools
 from reconciler.expressions import load_parser
-from reconciler.gitio.errors import GitError
+from reconciler.gitio.errors import GitError, RepositoryMissingError
+from reconciler.gitio.history import MirrorHistory, history_around
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.packages import UpstreamPackages
 from reconciler.gitio.source import FolderSource, RepositorySource, Source, open_source, resolve_repository
@@ -50,13 +51,17 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Parts:
-    """What a command drives: where the config is, the remotes, the tools of a pass, folders worth watching."""
+    """What a command drives: where the config is, the remotes, the tools of a pass, folders worth watching.
+
+    `history` opens the config at other commits; it raises GitError for a folder that no repository is around.
+    """
 
     source: ConfigSource
     remotes: Remotes
     backoff: Backoff
     tools: Tools
     folders: tuple[Path, ...]
+    history: Callable[[], ConfigHistory]
 
 
 def build_parts(
@@ -64,11 +69,14 @@ def build_parts(
     config: str,
     *,
     missing_is_empty: bool = False,
+    at: str = "",
     offline: bool = False,
     progress: Progress | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Parts:
     """Build the parts of a pass over `config`. Raises GitError when the config's address cannot be used.
+
+    `at` names the commit that the config is read at, "" for as it is now: on disk, or at the head of its branch.
 
     `clock` gives seconds since 1970; it decides when something is done, never what is written. `offline`: clusters
     without a Repository have a place though no fleet is set, for nothing goes there.
@@ -79,9 +87,8 @@ def build_parts(
     builder = _Builder(settings, open_source(config, options=git_options(settings)), clock, functions, backoff)
     prefix = settings.state_ref.partition("{repository}")[0]
     remotes = Remotes(builder.open_mirror, prefix, backoff, builder.forges.close)
-    return Parts(
-        builder.config(), remotes, backoff, builder.tools(missing_is_empty, offline, progress), builder.folders()
-    )
+    tools = builder.tools(missing_is_empty, offline, progress)
+    return Parts(builder.config(at), remotes, backoff, tools, builder.folders(), builder.history)
 
 
 def build_memory(settings: Settings, config: str) -> InCache:
@@ -156,12 +163,25 @@ class _Builder:
         )
         self._functions = functions
 
-    def config(self) -> ConfigSource:
+    def config(self, at: str) -> ConfigSource:
+        if at:
+            history = self.history()
+            return history.at(history.find(at))
         directory = self._settings.config.directory
         if isinstance(self._source, FolderSource):
             return FolderConfig(self._source.path, directory)
         names = (self._settings.config.branch, directory, self._settings.drafts.config_branch, self._state_prefix)
         return RepositoryConfig(self._config_mirror, *names)
+
+    def history(self) -> ConfigHistory:
+        """The config at other commits; of a folder, those of the repository around it. Raises GitError."""
+        directory = self._settings.config.directory
+        if isinstance(self._source, RepositorySource):
+            return ConfigHistory(MirrorHistory(self._config_mirror, self._state_prefix), directory)
+        found = history_around(self._source.path / directory, self._options)
+        if found is None:
+            raise RepositoryMissingError(f"{self._source.path} must be in a work tree of a repository to have commits")
+        return ConfigHistory(*found)
 
     @cached_property
     def _config_mirror(self) -> Mirror:
