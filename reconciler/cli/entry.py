@@ -18,6 +18,7 @@ COMMANDS = {
     "run": "Serve: reconcile again and again until told to stop.",
     "sync": "Reconcile once, and push.",
     "plan": "Show what a sync would do; nothing is pushed.",
+    "impact": "Show what a change of the config would do to the whole fleet; nothing is pushed.",
     "explain": "Tell which rules set what in one package, step by step.",
     "render": "Write what the draft branches would hold to a folder.",
     "validate": "List every finding in the config.",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reconciler.gitio.errors import RepositoryMissingError
+from reconciler.gitio.errors import ObjectMissingError, RepositoryMissingError
 from reconciler.gitio.folder import read_folder
 from reconciler.gitio.history import History
 from reconciler.gitio.mirror import Mirror
@@ -117,15 +117,26 @@ class CommitConfig:
 
 
 class ConfigHistory:
-    """The config at whatever commit people name; what two commits share is read once."""
+    """The config at whatever commit people name; what two commits share is read once.
 
-    def __init__(self, repository: History, directory: str) -> None:
+    `here` names the commit that the config comes from as it is now, whatever people have changed on disk since.
+    """
+
+    def __init__(self, repository: History, directory: str, here: str = "HEAD") -> None:
+        self.here = here
         self._repository = repository
         self._reader = CommitReader(repository, directory)
 
     def find(self, name: str) -> CommitId:
         """Return the commit that a branch, tag, id or other name of Git's stands for. Raises GitError."""
         return self._repository.find(name)
+
+    def find_branch(self, branch: str) -> CommitId:
+        """Return the head of a branch as the host has it, or as a clone has it that knows no host. Raises GitError."""
+        try:
+            return self.find(f"origin/{branch}")
+        except ObjectMissingError:
+            return self.find(branch)
 
     def merge_base(self, one: CommitId, other: CommitId) -> CommitId | None:
         """Return the last commit that is in the history of both; None without one."""

@@ -31,12 +31,13 @@ from reconciler.planning.state import DestinationState
 from reconciler.planning.survey import Surveyed, Workshop, survey
 from reconciler.planning.tags import missing_tags, tag_start
 from reconciler.reporting.hydrator_metadata import metadata_file
+from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.guards import ACK_DELETIONS
 from reconciler.rules.overrides.read_policy import Policies
 from reconciler.rules.variant import Place, RoomResult, Upstream, Variant
 from reconciler.snapshot.catalog import DEFAULT_NAMESPACE, PORCH_GROUP, Catalog
 from reconciler.snapshot.files import FileTree
-from reconciler.snapshot.objects import UNDATED_SECONDS, CommitId, TreeId
+from reconciler.snapshot.objects import UNDATED_SECONDS, BlobId, CommitId, TreeId
 
 _UNREAD = "; this plan goes by what was last read of it, and a sync would leave it alone"
 
@@ -102,6 +103,23 @@ class Desk:
     def renderer(self) -> Renderer:
         """Who renders the packages of this pass, as far as rollouts have been looked at."""
         return self._render
+
+    @property
+    def clusters(self) -> Mapping[str, Cluster]:
+        """The clusters of the config, by name."""
+        return self._render.last_mile.clusters
+
+    def contents(self, destination: Destination, tree: TreeId) -> FileTree:
+        """Return the files of a tree that was planned with. Raises TooLargeToReadError, GitError."""
+        remote = self.remote(destination.url)
+        assert remote, "what cannot be read is not planned for"
+        return _Sources(self, remote).standing(tree)
+
+    def file(self, destination: Destination, blob: BlobId) -> bytes:
+        """Return a file of a destination by its id. Raises GitError."""
+        remote = self.remote(destination.url)
+        assert remote, "what cannot be read is not planned for"
+        return remote.blob(blob)
 
     def as_of(self) -> int:
         """Return the latest date among the commits that were read; 2000-01-01 where none has one (design 10.13)."""

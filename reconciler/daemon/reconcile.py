@@ -120,21 +120,33 @@ def gather_what_moved(source: ConfigSource, remotes: Remotes, tools: Tools, last
     return Gathered(snapshot, tools.read_catalog(snapshot), seen, now)
 
 
+def gather_all(sources: Sequence[ConfigSource], remotes: Remotes, tools: Tools) -> list[Gathered]:
+    """Read several configs, and fetch every remote that any of them names, once. Raises GitError as `gather`."""
+    return _gather_all([source.read() for source in sources], remotes, tools)
+
+
 def _gather(snapshot: ConfigSnapshot, remotes: Remotes, tools: Tools) -> Gathered:
+    return _gather_all([snapshot], remotes, tools)[0]
+
+
+def _gather_all(snapshots: Sequence[ConfigSnapshot], remotes: Remotes, tools: Tools) -> list[Gathered]:
     tools.progress("reading the config", 0, 1)
-    catalog = tools.read_catalog(snapshot)
+    catalogs = [tools.read_catalog(one) for one in snapshots]
     tools.progress("reading the config", 1, 1)
     tools.progress("fetching", 0, 1)
     with ThreadPoolExecutor(1) as aside:
         # git fetches in processes of its own, and hosts take their time: what waits for no remote is loaded meanwhile
-        loaded = aside.submit(tools.load, catalog)
-        upstreams, destinations = tools.urls(catalog)
+        loaded = [aside.submit(tools.load, one) for one in catalogs]
+        named = [tools.urls(one) for one in catalogs]
+        upstreams, destinations = ({url for urls in each for url in urls} for each in zip(*named, strict=True))
         remotes.fetch(upstreams, destinations)
-        _look_at_requests(destinations, remotes, tools)
-        loaded.result()
+        _look_at_requests(sorted(destinations), remotes, tools)
+        for one in loaded:
+            one.result()
     tools.progress("fetching", 1, 1)
     tools.functions.look_again()
-    return Gathered(snapshot, catalog, heads(remotes, tools), int(tools.clock()))
+    seen, now = heads(remotes, tools), int(tools.clock())
+    return [Gathered(snapshot, catalog, seen, now) for snapshot, catalog in zip(snapshots, catalogs, strict=True)]
 
 
 def _look_at_requests(urls: Iterable[str], remotes: Remotes, tools: Tools) -> None:
@@ -189,7 +201,6 @@ def begin(found: Gathered, remotes: Remotes, tools: Tools) -> Begun:
 
 def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publisher: Publisher) -> Report:
     """Plan and publish; a destination that loses a race is fetched and planned again, alone, five times."""
-    snapshot, catalog = found.snapshot, found.catalog
     begun = begin(found, remotes, tools)
     room, desk, destinations = begun.room, begun.desk, begun.destinations
     plans: dict[ObjectKey, DestinationPlan] = {}
@@ -215,23 +226,36 @@ def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publishe
     )
     plans |= {one.plan.destination.key: _as_pushed(one.plan, outcomes[one.name]) for one in written.values()}
     proposal = _proposal(found, room, tools, plans.values())
-    proposed = publisher.propose(tools.proposals, proposal, snapshot)
+    proposed = publisher.propose(tools.proposals, proposal, found.snapshot)
     ahead = [finding for one in plans.values() for finding in policy_findings(one)] if tools.by_annotation else []
     retry = found.now + RETRY_SECONDS
     standing = [plan.destination for plan in plans.values() if not plan.findings]
     requested = publisher.request(tools.requests, standing, remotes, tools.names, retry)
     told = (*push_findings(proposal, proposed), *tagged.findings, *approved.findings, *ahead, *requested.findings)
-    fleet = FleetPlan(
-        snapshot.id, desk.as_of(), room, tuple(plans[one.key] for one in destinations),
-        (*_catalog_findings(catalog), *proposal.findings, *told),
-        not catalog.unreadable, proposal, catalog.objects, desk.policies, desk.rollouts.gates,
-    )  # fmt: skip
+    fleet = _fleet(found, begun, [plans[one.key] for one in destinations], proposal, told)
     publisher.finish(fleet, remotes)
     publisher.remember(tools.published)
     is_to_retry = isinstance(proposed, Failed) or tagged.failed or approved.failed
     next_wave = found.now if desk.rollouts.is_unsure and desk.renders else desk.rollouts.due
     due = _due(room, retry if is_to_retry else None, approved.due, requested.due, next_wave)
     return Report(fleet, outcomes, written, desk.renders, due, proposed, tagged, approved, requested.opened)
+
+
+def plan_fleet(found: Gathered, begun: Begun, tools: Tools) -> FleetPlan:
+    """Return what a pass decides for the whole fleet; nothing is committed, and so nothing can be published."""
+    plans = begun.desk.plan(begun.destinations, ())
+    return _fleet(found, begun, plans, _proposal(found, begun.room, tools, plans))
+
+
+def _fleet(
+    found: Gathered, begun: Begun, plans: Iterable[DestinationPlan], proposal: Proposal, told: Iterable[Finding] = ()
+) -> FleetPlan:
+    catalog, desk = found.catalog, begun.desk
+    return FleetPlan(
+        found.snapshot.id, desk.as_of(), begun.room, tuple(plans),
+        (*_catalog_findings(catalog), *proposal.findings, *told),
+        not catalog.unreadable, proposal, catalog.objects, desk.policies, desk.rollouts.gates,
+    )  # fmt: skip
 
 
 def _proposal(found: Gathered, room: RoomResult, tools: Tools, plans: Iterable[DestinationPlan]) -> Proposal:

@@ -203,7 +203,7 @@ def _packages(ground: Ground, contents: Contents, branch: str, known: DraftBranc
 def _read(
     one: DraftedPackage, destination: Destination, head: CommitId, blob: BlobId | None, contents: Contents
 ) -> DraftedPackage:
-    status = _status(contents.blob(blob)) if blob else None
+    status = read_package_status(contents.blob(blob)) if blob else None
     kptfile = _kptfile(contents, head, f"{destination.path(one.package)}/{KPTFILE}")
     # whatever else blocks a newer version is told elsewhere; a conflict under policy `block` is the draft's own affair
     conflicts = (reason for reason in one.blocked if reason.reason == MERGE_CONFLICT.name)
@@ -229,7 +229,7 @@ def _kptfile(contents: Contents, head: CommitId, path: str) -> Kptfile | str:
     return read if isinstance(read, Kptfile) else "; ".join(finding.message for finding in read)
 
 
-def _status(content: bytes) -> Mapping[str, Any] | None:
+def read_package_status(content: bytes) -> Mapping[str, Any] | None:
     """Return the status of a status file; None when it is not one: the file is open to everybody's edits."""
     try:
         documents = parse(content).documents

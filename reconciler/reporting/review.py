@@ -112,17 +112,18 @@ def review(plan: FleetPlan) -> Review:
 
 
 def _drafts(plan: DestinationPlan) -> Iterator[ReviewedDraft]:
-    for draft in plan.outcomes:
-        if isinstance(draft, Draft):
-            changes = compare(draft.before, draft.rendered.files)
-            causes, waiting = cause_words(draft, plan.destination), waiting_for(draft.rendered)
-            conflicts = conflict_lines(draft.rendered.conflicts, _CONFLICTS_PER_DRAFT)
-            overrides = news_of_overrides(draft, _OVERRIDES_PER_DRAFT)
-            templates = template_lines(draft.rendered, _TEMPLATES_PER_DRAFT)
-            children = tuple(news_of_children(draft))
-            yield ReviewedDraft(
-                draft, plan.destination, changes, causes, waiting, conflicts, overrides, templates, children
-            )
+    return (review_draft(one, plan.destination) for one in plan.outcomes if isinstance(one, Draft))
+
+
+def review_draft(draft: Draft, destination: Destination) -> ReviewedDraft:
+    """Return a draft as it is told, against what it replaces."""
+    changes = compare(draft.before, draft.rendered.files)
+    causes, waiting = cause_words(draft, destination), waiting_for(draft.rendered)
+    conflicts = conflict_lines(draft.rendered.conflicts, _CONFLICTS_PER_DRAFT)
+    overrides = news_of_overrides(draft, _OVERRIDES_PER_DRAFT)
+    templates = template_lines(draft.rendered, _TEMPLATES_PER_DRAFT)
+    children = tuple(news_of_children(draft))
+    return ReviewedDraft(draft, destination, changes, causes, waiting, conflicts, overrides, templates, children)
 
 
 def _groups(drafts: list[ReviewedDraft]) -> tuple[tuple[ReviewedDraft, ...], ...]:

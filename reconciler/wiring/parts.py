@@ -177,7 +177,8 @@ class _Builder:
         """The config at other commits; of a folder, those of the repository around it. Raises GitError."""
         directory = self._settings.config.directory
         if isinstance(self._source, RepositorySource):
-            return ConfigHistory(MirrorHistory(self._config_mirror, self._state_prefix), directory)
+            repository = MirrorHistory(self._config_mirror, self._state_prefix)
+            return ConfigHistory(repository, directory, f"refs/heads/{self._settings.config.branch}")
         found = history_around(self._source.path / directory, self._options)
         if found is None:
             raise RepositoryMissingError(f"{self._source.path} must be in a work tree of a repository to have commits")
