@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import click
 
 from reconciler import __version__
 from reconciler.cli.ends import status_of, told_plainly
+from reconciler.cli.exits import ERROR_FINDING
 from reconciler.cli.shared import (
     cache_option,
     config_argument,
     config_of,
     fleet_option,
+    progress,
     read_settings,
     set_up_logs,
     settings_option,
 )
 from reconciler.daemon.codes import ALL_CODES
-from reconciler.daemon.reconcile import validate
-from reconciler.reporting.findings import finding_lines, findings_data, sarif
-from reconciler.wiring import build_parts
+from reconciler.daemon.validate import validate
+from reconciler.krm.findings import Finding, Severity
+from reconciler.reporting.code_quality import code_quality
+from reconciler.reporting.located import Located, Places, locate, located_data, located_lines
+from reconciler.reporting.sarif import sarif
+from reconciler.wiring import build_parts, config_place
+
+_FORMS = ["text", "json", "sarif", "gitlab"]
 
 
 @click.command("validate")
@@ -28,19 +36,44 @@ from reconciler.wiring import build_parts
 @settings_option
 @fleet_option
 @cache_option
-@click.option("-o", "--output", type=click.Choice(["text", "json", "sarif"]), default="text", help="How to tell them.")
-def command(config: str | None, settings_file: str | None, fleet: str | None, cache: str | None, output: str) -> int:
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "info"]),
+    default="error",
+    show_default=True,
+    help="The least severity that makes the exit status 1.",
+)
+@click.option("-o", "--output", type=click.Choice(_FORMS), default="text", help="How to tell them.")
+def command(
+    config: str | None, settings_file: str | None, fleet: str | None, cache: str | None, fail_on: str, output: str
+) -> int:
     """List what is wrong, or worth knowing, in CONFIG: with file, line, field, value and what is allowed."""
     with told_plainly():
         settings = read_settings(settings_file, config=config, fleet=fleet, cache=cache)
         set_up_logs(settings, service=False)
-        parts = build_parts(settings, config_of(settings))
-        with parts.remotes as remotes:
-            findings = validate(parts.source, remotes, parts.tools)
-    if output == "sarif":
-        click.echo(json.dumps(sarif(findings, __version__, ALL_CODES), indent=2))
-    elif output == "json":
-        click.echo(json.dumps(findings_data(findings), indent=2))
-    else:
-        click.echo("\n".join(finding_lines(findings)) or "no findings")
-    return status_of(findings)
+        place = config_place(settings, config_of(settings), settings_file)
+        with progress() as show:
+            parts = build_parts(settings, config_of(settings), progress=show)
+            with parts.remotes as remotes:
+                validated = validate(parts.source, remotes, parts.tools)
+    findings = locate(validated.findings, Places(validated.objects.values()), place.root, place.settings)
+    click.echo(_told(findings, output))
+    return _status(validated.findings, Severity(fail_on))
+
+
+def _told(found: Sequence[Located], output: str) -> str:
+    match output:
+        case "sarif":
+            return json.dumps(sarif(found, __version__, ALL_CODES, "validate"), indent=2)
+        case "gitlab":
+            return json.dumps(code_quality(found), indent=2)
+        case "json":
+            return json.dumps(located_data(found), indent=2)
+        case _:
+            return "\n".join(located_lines(found)) or "no findings"
+
+
+def _status(findings: Sequence[Finding], least: Severity) -> int:
+    severities = list(Severity)
+    counting = severities[: severities.index(least) + 1]
+    return ERROR_FINDING if any(one.severity in counting for one in findings) else status_of(findings)

@@ -166,17 +166,8 @@ def reconcile(source: ConfigSource, remotes: Remotes, tools: Tools, publisher: P
     return decide_and_publish(gather(source, remotes, tools), remotes, tools, publisher)
 
 
-def validate(source: ConfigSource, remotes: Remotes, tools: Tools) -> tuple[Finding, ...]:
-    """Return every finding about the config: files, objects, references, and what rooms make of them."""
-    found = gather(source, remotes, tools)
-    room = tools.rooms(found.catalog, remotes, {}, found.now)
-    proposal = _proposal(found, room, tools, ())
-    made = (finding for variant in room.variants for finding in variant.findings)
-    findings = (*_catalog_findings(found.catalog), *proposal.findings, *made)
-    return FleetPlan(found.snapshot.id, 0, room, (), findings, objects=found.catalog.objects).all_findings()
-
-
-def _catalog_findings(catalog: Catalog) -> tuple[Finding, ...]:
+def catalog_findings(catalog: Catalog) -> tuple[Finding, ...]:
+    """Return what is wrong with files and objects before any room looks at them."""
     return (*catalog.findings, *(one.finding for one in catalog.unreadable))
 
 
@@ -225,7 +216,7 @@ def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publishe
         else Approved()
     )
     plans |= {one.plan.destination.key: _as_pushed(one.plan, outcomes[one.name]) for one in written.values()}
-    proposal = _proposal(found, room, tools, plans.values())
+    proposal = plan_proposal(found, room, tools, plans.values())
     proposed = publisher.propose(tools.proposals, proposal, found.snapshot)
     ahead = [finding for one in plans.values() for finding in policy_findings(one)] if tools.by_annotation else []
     retry = found.now + RETRY_SECONDS
@@ -244,7 +235,7 @@ def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publishe
 def plan_fleet(found: Gathered, begun: Begun, tools: Tools) -> FleetPlan:
     """Return what a pass decides for the whole fleet; nothing is committed, and so nothing can be published."""
     plans = begun.desk.plan(begun.destinations, ())
-    return _fleet(found, begun, plans, _proposal(found, begun.room, tools, plans))
+    return _fleet(found, begun, plans, plan_proposal(found, begun.room, tools, plans))
 
 
 def _fleet(
@@ -253,12 +244,13 @@ def _fleet(
     catalog, desk = found.catalog, begun.desk
     return FleetPlan(
         found.snapshot.id, desk.as_of(), begun.room, tuple(plans),
-        (*_catalog_findings(catalog), *proposal.findings, *told),
+        (*catalog_findings(catalog), *proposal.findings, *told),
         not catalog.unreadable, proposal, catalog.objects, desk.policies, desk.rollouts.gates,
     )  # fmt: skip
 
 
-def _proposal(found: Gathered, room: RoomResult, tools: Tools, plans: Iterable[DestinationPlan]) -> Proposal:
+def plan_proposal(found: Gathered, room: RoomResult, tools: Tools, plans: Iterable[DestinationPlan]) -> Proposal:
+    """Return what the config itself is to say, beside the drafts of these plans."""
     taken: dict[str, set[str]] = {}
     for plan in plans:
         drafts = {*plan.after.drafts, *(layout.branch for layout in plan.layouts)}

@@ -119,6 +119,7 @@ class Tools:
     destinations: Callable[[Catalog], Sequence[Destination]]
     urls: Callable[[Catalog], tuple[Sequence[str], Sequence[str]]]
     rooms: Rooms
+    lint: Callable[[Catalog, RoomResult], tuple[Finding, ...]]
     conflicts: Callable[[Catalog], Mapping[ObjectKey, Finding]]
     renderer: Callable[[Catalog], Renderer]
     functions: FunctionsToday

@@ -26,6 +26,12 @@ def uncommitted_files(folder: Path, files: FileTree, options: GitOptions) -> tup
     return tuple(path for path, file in files.items() if committed.get(path) != (file.mode, str(file.id)))
 
 
+def place_in_work_tree(path: Path) -> str | None:
+    """Return where a file or folder lies in the work tree around it, "" for its root; None outside of any."""
+    found = repository_of(path.resolve())
+    return None if found is None else "" if found[1] == "." else found[1]
+
+
 def repository_of(folder: Path) -> tuple[Path, str] | None:
     """Return the Git folder of the work tree around a folder, and the folder's place in it."""
     for place in (folder, *folder.parents):

@@ -1,17 +1,14 @@
-"""Findings as people and tools read them: lines, JSON, and SARIF 2.1.0 (design 10.24)."""
+"""Findings as people and tools read them: lines and JSON, and the page of their codes (design 10.24)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from reconciler.krm.findings import Code, Finding, Severity, Where, by_name
-from reconciler.reporting.paths import quoted
+from reconciler.krm.findings import Code, Finding, Severity
 from reconciler.reporting.values import one_line
 
-_SARIF_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _WEIGHT = {severity: weight for weight, severity in enumerate(Severity)}
-_SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _PAGE_HEAD = """\
 # Findings
 
@@ -61,17 +58,6 @@ def finding_data(finding: Finding) -> dict[str, Any]:
     return {"severity": finding.severity.value, "code": finding.code, "message": finding.message, **where}
 
 
-def sarif(findings: Iterable[Finding], version: str, codes: Iterable[Code]) -> dict[str, Any]:
-    """Return a SARIF 2.1.0 log with one run of this tool in `version`, its rules described as `codes` say."""
-    ordered, known = in_order(findings), by_name(codes)
-    names = sorted({finding.code for finding in ordered})
-    rules = [_rule(known[name]) for name in names]
-    driver = {"name": "reconciler", "version": version, "rules": rules}
-    results = [_result(finding, names.index(finding.code)) for finding in ordered]
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
-    return {"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
-
-
 def findings_page(codes: Iterable[Code]) -> str:
     """Return the page that lists every code: its severity, its scope, and what it says."""
     rows = [
@@ -81,47 +67,8 @@ def findings_page(codes: Iterable[Code]) -> str:
     return "\n".join([_PAGE_HEAD, *rows]) + "\n"
 
 
-def _rule(code: Code) -> dict[str, Any]:
-    return {
-        "id": code.name,
-        "shortDescription": {"text": code.meaning},
-        "defaultConfiguration": {"level": _SARIF_LEVELS[code.severity]},
-        "properties": {"scope": code.scope.value},
-    }
-
-
 def _line(finding: Finding) -> str:
     place = place_words(finding_data(finding))
     # what could not be parsed names its place itself, for where only messages are shown
     told = f"{finding.severity.value} {finding.code}: {finding.message.removeprefix(f'{place}: ')}"
     return one_line(f"{place}: {told}" if place else told)
-
-
-def _result(finding: Finding, rule: int) -> dict[str, Any]:
-    result = {
-        "ruleId": finding.code,
-        "ruleIndex": rule,
-        "level": _SARIF_LEVELS[finding.severity],
-        "message": {"text": finding.message},
-    }
-    location = _location(finding)
-    return {**result, "locations": [location]} if location else result
-
-
-def _location(finding: Finding) -> dict[str, Any]:
-    where = finding.where
-    location: dict[str, Any] = {}
-    if where.file:
-        physical: dict[str, Any] = {"artifactLocation": _artifact(where)}
-        location["physicalLocation"] = {**physical, "region": {"startLine": where.line}} if where.line else physical
-    inside = " ".join(filter(None, (where.package, where.object, where.pointer)))
-    if names := [name for name in dict.fromkeys((inside, where.owner)) if name]:
-        location["logicalLocations"] = [{"fullyQualifiedName": name} for name in names]
-    return location
-
-
-def _artifact(where: Where) -> dict[str, str]:
-    # other paths are relative to the config, where the same file may be another one
-    if where.package:
-        return {"uri": quoted(f"{where.package}/{where.file}"), "uriBaseId": "PACKAGES"}
-    return {"uri": quoted(where.file)}

@@ -2,9 +2,11 @@
 
 from reconciler.wiring.options import git_options
 from reconciler.wiring.parts import PackageParts, Parts, build_memory, build_package_parts, build_parts
+from reconciler.wiring.places import ConfigPlace, config_place
 from reconciler.wiring.publishers import NoStatusPlaceError, build_folder, build_keep, build_push, listen, read_status
 
 __all__ = [
+    "ConfigPlace",
     "NoStatusPlaceError",
     "PackageParts",
     "Parts",
@@ -14,6 +16,7 @@ __all__ = [
     "build_package_parts",
     "build_parts",
     "build_push",
+    "config_place",
     "git_options",
     "listen",
     "read_status",

@@ -237,6 +237,7 @@ class _Builder:
             conflicts=catalogs.conflicts,
             urls=catalogs.urls,
             rooms=catalogs.rooms,
+            lint=catalogs.lint,
             renderer=catalogs.renderer,
             functions=self._functions,
             lock_tree=catalogs.lock_tree,

@@ -151,6 +151,10 @@ class Catalogs:
         told = RoomResult(findings=tuple(layout.findings))
         return _housed(joined([variants_of(catalog, around), placed, plugins, composed, told]), layout, catalog)
 
+    def lint(self, catalog: Catalog, room: RoomResult) -> tuple[Finding, ...]:
+        """Return what is odd about a config though nothing is withheld for it, beside what rooms tell in a pass."""
+        return ()
+
     def _presets(self, before: Plugins, engine: str) -> PresetSurroundings:
         rules = self._settings.rules
         return PresetSurroundings(

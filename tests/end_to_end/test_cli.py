@@ -186,7 +186,7 @@ def test_a_broken_file_is_named_and_spoils_only_itself(world: Path) -> None:
     assert "broken.yaml" in read_file(world / "fleet.git", "reconciler/status", "summary.yaml")
 
 
-@pytest.mark.parametrize("form", ["json", "sarif"])
+@pytest.mark.parametrize("form", ["json", "sarif", "gitlab"])
 def test_findings_come_in_forms_for_tools(world: Path, form: str) -> None:
     (world / "config" / "broken.yaml").write_text("a: [\n")
     done = run(world, "validate", "config", "--cache", ".cache", "-o", form)

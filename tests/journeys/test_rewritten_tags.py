@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.daemon.reconcile import validate
+from reconciler.daemon.validate import validate
 from reconciler.krm.findings import Severity
 from reconciler.settings import Settings
 from reconciler.wiring import build_parts
@@ -374,7 +374,7 @@ def test_validating_tells_what_a_tag_names_and_writes_nothing(world: ConfigWorld
     settings = Settings.model_validate({"cache": str(world.folder / "cache"), "config": {"directory": "prod"}})
     parts = build_parts(settings, world.source)
     with parts.remotes as remotes:
-        findings = validate(parts.source, remotes, parts.tools)
+        findings = validate(parts.source, remotes, parts.tools).findings
 
     assert [(one.code, one.where.line) for one in findings] == [("RevisionProposed", 10)]
     assert git(world.repo, "for-each-ref") == before

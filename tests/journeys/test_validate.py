@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.daemon.reconcile import validate
+from reconciler.daemon.validate import validate
 from reconciler.krm.findings import Finding
 from reconciler.settings import Settings
 from reconciler.wiring import build_parts
@@ -23,7 +23,7 @@ def validated(folder: Path, **settings: object) -> tuple[Finding, ...]:
     places = {"fleet": {"url": str(folder / "fleet.git")}, "cache": str(folder / "cache")}
     parts = build_parts(Settings.model_validate({**places, **settings}), str(folder / "config"))
     with parts.remotes as remotes:
-        return validate(parts.source, remotes, parts.tools)
+        return validate(parts.source, remotes, parts.tools).findings
 
 
 def told(findings: tuple[Finding, ...]) -> list[tuple[str, str]]:

@@ -73,13 +73,17 @@ class Document:
 
     def line_of(self, path: Path) -> int:
         """Return the line in the file of the key or item at `path`, or of the nearest thing around it that exists."""
+        return self.place_of(path)[0]
+
+    def place_of(self, path: Path) -> tuple[int, int]:
+        """Return that line, and the column in it, counted from 1 by characters."""
         node, offset = self.root, self.root.start
         for segment in path:
             step = _step(node, segment)
             if step is None:
                 break
             offset, node = step
-        return self.line + self._layout.line(offset)
+        return self.line + self._layout.line(offset), self._layout.column(offset) + 1
 
     def comments(self) -> Mapping[Path, str]:
         """Return the line comments, `# …`, by the path of the value they belong to.

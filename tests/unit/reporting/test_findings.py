@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import pytest
 
-from reconciler.krm.findings import Code, Finding, Scope, Severity, Where, by_name
-from reconciler.reporting.findings import finding_lines, findings_data, findings_page, sarif
+from reconciler.krm.findings import Code, Finding, Scope, Severity, Where
+from reconciler.reporting.findings import finding_lines, findings_data, findings_page
 
 BAD = Finding("NameMissing", "metadata.name must be a non-empty string", Where("a.yaml", 3, "Site", "/metadata/name"))
 ODD = Finding("Alias", "spelt in an old way", Where("a.yaml", 3), Severity.WARNING)
@@ -81,32 +78,10 @@ def test_data_names_package_and_owner() -> None:
     }]  # fmt: skip
 
 
-def test_sarif_does_not_take_a_file_of_a_package_for_one_of_the_config() -> None:
-    (result,) = sarif([INSIDE], "1.2.3", CODES)["runs"][0]["results"]
-
-    assert result["locations"] == [{
-        "physicalLocation": {
-            "artifactLocation": {"uri": "berlin/gateway/Kptfile", "uriBaseId": "PACKAGES"},
-            "region": {"startLine": 2},
-        },
-        "logicalLocations": [{"fullyQualifiedName": "berlin/gateway info.site"}, {"fullyQualifiedName": OWNER}],
-    }]  # fmt: skip
-
-
 def test_data_leaves_out_what_is_unknown() -> None:
     assert findings_data([LOST]) == [
         {"severity": "error", "code": "NoDestination", "message": "nowhere to go", "object": "Plugin/x/y"}
     ]
-
-
-def rule(name: str, level: str) -> dict[str, Any]:
-    code = by_name(CODES)[name]
-    return {
-        "id": name,
-        "shortDescription": {"text": code.meaning},
-        "defaultConfiguration": {"level": level},
-        "properties": {"scope": code.scope.value},
-    }
 
 
 def test_the_page_of_findings_has_a_row_for_each_code() -> None:
@@ -114,39 +89,3 @@ def test_the_page_of_findings_has_a_row_for_each_code() -> None:
 
     assert first == "| `NameMissing` | error | object | No name. |"
     assert second == "| `Odd` | warning | file | Hm. |"
-
-
-def test_sarif() -> None:
-    log = sarif([BAD, FAR, BARE], "1.2.3", CODES)
-    run = log["runs"][0]
-
-    assert log["version"] == "2.1.0"
-    assert run["tool"]["driver"] == {
-        "name": "reconciler",
-        "version": "1.2.3",
-        "rules": [rule("NameMissing", "error"), rule("NotPortable", "note"), rule("Odd", "warning")],
-    }
-    assert run["results"] == [
-        {"ruleId": "Odd", "ruleIndex": 2, "level": "error", "message": {"text": "two\nlines"}},
-        {
-            "ruleId": "NameMissing",
-            "ruleIndex": 0,
-            "level": "error",
-            "message": {"text": "metadata.name must be a non-empty string"},
-            "locations": [{
-                "physicalLocation": {"artifactLocation": {"uri": "a.yaml"}, "region": {"startLine": 3}},
-                "logicalLocations": [{"fullyQualifiedName": "Site /metadata/name"}],
-            }],
-        },
-        {
-            "ruleId": "NotPortable",
-            "ruleIndex": 1,
-            "level": "note",
-            "message": {"text": "only here"},
-            "locations": [{
-                "physicalLocation": {"artifactLocation": {"uri": "%C3%BC%20b/c.yaml"}},
-                "logicalLocations": [{"fullyQualifiedName": "Site/x/y"}],
-            }],
-        },
-    ]  # fmt: skip
-    assert json.loads(json.dumps(log)) == log
