@@ -94,6 +94,14 @@ class Rooms(Protocol):
         ...
 
 
+class Lint(Protocol):
+    """What is odd about a config beside what rooms tell in a pass."""
+
+    def __call__(self, catalog: Catalog, remotes: Remotes, room: RoomResult, now: int) -> tuple[Finding, ...]:
+        """Return it; `room` is what the rooms make of the catalog."""
+        ...
+
+
 class FunctionsToday(Protocol):
     """What the functions outside this process are: they may change though no head moves."""
 
@@ -119,7 +127,7 @@ class Tools:
     destinations: Callable[[Catalog], Sequence[Destination]]
     urls: Callable[[Catalog], tuple[Sequence[str], Sequence[str]]]
     rooms: Rooms
-    lint: Callable[[Catalog, RoomResult], tuple[Finding, ...]]
+    lint: Lint
     conflicts: Callable[[Catalog], Mapping[ObjectKey, Finding]]
     renderer: Callable[[Catalog], Renderer]
     functions: FunctionsToday

@@ -11,6 +11,7 @@ from reconciler.daemon.tools import ConfigSource, Tools
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.fleet import FleetPlan
+from reconciler.planning.lint import told_once
 from reconciler.snapshot.catalog import ConfigObject
 
 
@@ -28,6 +29,7 @@ def validate(source: ConfigSource, remotes: Remotes, tools: Tools) -> Validated:
     room = tools.rooms(found.catalog, remotes, {}, found.now)
     proposal = plan_proposal(found, room, tools, ())
     made = (finding for variant in room.variants for finding in variant.findings)
-    told = (*catalog_findings(found.catalog), *proposal.findings, *made, *tools.lint(found.catalog, room))
-    plan = FleetPlan(found.snapshot.id, 0, room, (), told, objects=found.catalog.objects)
-    return Validated(plan.all_findings(), found.catalog.objects)
+    told = (*catalog_findings(found.catalog), *proposal.findings, *made)
+    findings = FleetPlan(found.snapshot.id, 0, room, (), told, objects=found.catalog.objects).all_findings()
+    odd = told_once(findings, tools.lint(found.catalog, remotes, room, found.now))
+    return Validated((*findings, *odd), found.catalog.objects)

@@ -11,6 +11,12 @@ CODES = (
         Scope.OBJECT,
         "Packages are not wanted any more, and are kept until somebody confirms that they may go.",
     ),
+    DEPRECATED := Code(
+        "Deprecated",
+        Severity.WARNING,
+        Scope.OBJECT,
+        "An object was read although something in it is written in an old way.",
+    ),
     DESTINATION_CONFLICT := Code(
         "DestinationConflict",
         Severity.ERROR,
@@ -62,10 +68,17 @@ CODES = (
         Scope.OBJECT,
         "A selector of a policy asks for something that no cluster can be asked.",
     ),
+    SELECTOR_MATCHES_NOTHING := Code(
+        "SelectorMatchesNothing",
+        Severity.WARNING,
+        Scope.OBJECT,
+        "A selector matches nothing of what there is.",
+    ),
     UNKNOWN_CLUSTER := Code(
         "UnknownCluster",
         Severity.WARNING,
         Scope.OBJECT,
         "A policy, or an annotation, names a cluster that does not exist.",
     ),
+    UNUSED := Code("Unused", Severity.INFO, Scope.OBJECT, "Nothing in the config uses an object of it."),
 )

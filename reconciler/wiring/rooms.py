@@ -25,12 +25,14 @@ from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.planning.destination import Destination
 from reconciler.planning.destination import conflicts as destination_conflicts
 from reconciler.planning.last_mile import LastMile
+from reconciler.planning.lint import lint_functions, lint_generated, lint_places
 from reconciler.planning.render import Engine, Renderer
 from reconciler.planning.state import DestinationState, PackageRecord
 from reconciler.planning.tags import Tagging
 from reconciler.planning.templates import Templating
 from reconciler.rules.clusters.inventory import Inventory, read_inventory
 from reconciler.rules.codes import NO_DESTINATION
+from reconciler.rules.composition.lint import lint_components
 from reconciler.rules.composition.model import BINDING
 from reconciler.rules.composition.model import GROUP as COMPONENTS
 from reconciler.rules.composition.room import Memory as ComponentMemory
@@ -38,10 +40,12 @@ from reconciler.rules.composition.room import Surroundings as ComponentSurroundi
 from reconciler.rules.composition.room import components_of
 from reconciler.rules.overrides.apply import Options
 from reconciler.rules.overrides.clusters import inventory_findings
+from reconciler.rules.overrides.lint import lint_policies
 from reconciler.rules.overrides.pod_spec import read_pod_spec_paths
 from reconciler.rules.overrides.read_policy import Policies, read_policies
 from reconciler.rules.placement.room import Surroundings as Around
 from reconciler.rules.placement.room import placements_of
+from reconciler.rules.presets.lint import lint_presets
 from reconciler.rules.presets.room import Memory as PresetMemory
 from reconciler.rules.presets.room import Surroundings as PresetSurroundings
 from reconciler.rules.presets.room import presets_of
@@ -51,6 +55,7 @@ from reconciler.rules.templates.model import Options as TemplateOptions
 from reconciler.rules.templates.pairs import Pairs
 from reconciler.rules.templates.read_rule import MergeRules, read_merge_rules
 from reconciler.rules.variant import Place, RoomResult, joined
+from reconciler.rules.variants.lint import lint_variants
 from reconciler.rules.variants.naming import TargetKey
 from reconciler.rules.variants.room import Surroundings, kptfile_url, variants_of
 from reconciler.runners.functions import AllFunctions
@@ -98,6 +103,7 @@ class Catalogs:
         self._options = git_options(settings)
         self._limits = Limits(**settings.limits.cel.model_dump())
         self._offline = offline
+        self._functions = functions
         self._last: tuple[Catalog, _Layout] | None = None
         self._presets_made = PresetMemory()
         self._components_made = ComponentMemory()
@@ -137,10 +143,7 @@ class Catalogs:
         """Return what the rooms make of a catalog."""
         layout = self._layout(catalog)
         percent, engine = self._settings.guards.max_delete_percent, _engine_fact(self._settings)
-        around = Surroundings(
-            layout.repositories, RemoteUpstreams(remotes, self._resolve), _children(states), percent, engine,
-            self._limits, now, _held(states),
-        )  # fmt: skip
+        around = self._variants(layout, remotes, states, now)
         before = Placed(states, remotes)
         placed = placements_of(catalog, layout.inventory, Around(before, percent, engine, before.held()))
         there = Plugins(layout.destinations, states, remotes, self._published)
@@ -151,9 +154,33 @@ class Catalogs:
         told = RoomResult(findings=tuple(layout.findings))
         return _housed(joined([variants_of(catalog, around), placed, plugins, composed, told]), layout, catalog)
 
-    def lint(self, catalog: Catalog, room: RoomResult) -> tuple[Finding, ...]:
-        """Return what is odd about a config though nothing is withheld for it, beside what rooms tell in a pass."""
-        return ()
+    def lint(self, catalog: Catalog, remotes: Remotes, room: RoomResult, now: int) -> tuple[Finding, ...]:
+        """Return what is odd about a config beside what a pass tells of it; a pass does not ask.
+
+        What seems to be missing may be in a file that cannot be read, and then nobody is told of it.
+        """
+        layout, rules = self._layout(catalog), self._settings.rules
+        told = [
+            *lint_places(room.variants, catalog.objects),
+            *lint_functions(catalog, self._functions),
+            *lint_generated(room.variants, layout.policies, rules.on_missing_policy, catalog.objects),
+            *lint_policies(layout.policies.sound.values(), layout.inventory.clusters),
+        ]
+        if catalog.is_whole and not layout.inventory.doubtful:
+            engine, states = _engine_fact(self._settings), dict[Destination, DestinationState]()
+            told += lint_variants(catalog, self._variants(layout, remotes, states, now))
+            told += lint_presets(catalog, layout.inventory, self._limits if rules.expressions else None)
+            owned = Owned(states, COMPONENTS, BINDING)
+            told += lint_components(catalog, layout.inventory, self._components(owned, engine))
+        return tuple(told)
+
+    def _variants(
+        self, layout: _Layout, remotes: Remotes, states: Mapping[Destination, DestinationState], now: int
+    ) -> Surroundings:
+        return Surroundings(
+            layout.repositories, RemoteUpstreams(remotes, self._resolve), _children(states),
+            self._settings.guards.max_delete_percent, _engine_fact(self._settings), self._limits, now, _held(states),
+        )  # fmt: skip
 
     def _presets(self, before: Plugins, engine: str) -> PresetSurroundings:
         rules = self._settings.rules

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from reconciler.daemon.validate import validate
 from reconciler.krm.findings import Finding
+from reconciler.rules.codes import SELECTOR_MATCHES_NOTHING, UNUSED
+from reconciler.rules.composition.codes import BUILD_UNUSED
+from reconciler.rules.presets.codes import EXPRESSION_UNUSABLE
 from reconciler.settings import Settings
 from reconciler.wiring import build_parts
 from tests.cases.case_world import Case, CaseWorld, find_cases
+from tests.support.policies import ATTACHED, PLACED_BY, PLACED_ON, labelled, policy, propagation, replicas
 from tests.support.presets import option, preset, preset_world
-from tests.support.world import World
+from tests.support.world import World, catalog, package, repository, variant
 
+# what validating alone tells
+OF_LINT = {one.name for one in (SELECTOR_MATCHES_NOTHING, UNUSED, EXPRESSION_UNUSABLE, BUILD_UNUSED)}
 MADE = [one for one in find_cases() if one.name.startswith(("composition/", "presets/")) and "before" not in one.data]
 
 
@@ -28,7 +35,7 @@ def validated(folder: Path, **settings: object) -> tuple[Finding, ...]:
 
 def told(findings: tuple[Finding, ...]) -> list[tuple[str, str]]:
     """Return what is told of the config, in an order of its own; what packages hold is not."""
-    return sorted((one.code, one.message) for one in findings if not one.where.package)
+    return sorted((one.code, one.message) for one in findings if not one.where.package and one.code not in OF_LINT)
 
 
 def odd_options(folder: Path) -> World:
@@ -56,3 +63,84 @@ def test_validating_tells_what_a_pass_tells(case: Case, tmp_path: Path) -> None:
     report, _ = world.sync()
 
     assert told(validated(tmp_path, **case.data.get("settings", {}))) == told(report.plan.all_findings())
+
+
+def small_world(folder: Path, files: Mapping[str, str]) -> World:
+    """Return a world of two clusters with these files in its config beside their Repositories."""
+    world = World.new(folder)
+    world.release("web", "v1", package("web"))
+    world.write({"berlin.yaml": repository("berlin"), "lisbon.yaml": repository("lisbon"), **files})
+    return world
+
+
+def lines(findings: tuple[Finding, ...]) -> list[str]:
+    return sorted(f"{one.where.file}:{one.where.line} {one.code}: {one.message}" for one in findings)
+
+
+def placed(name: str, **labels: str) -> str:
+    """Return a ConfigMap of namespace edge that goes to Berlin."""
+    marks = f"annotations: {{{PLACED_ON}: berlin}}, labels: {dict(labels)}"
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: edge, {marks}}}\ndata: {{a: b}}\n"
+
+
+def test_the_policy_that_a_placed_resource_names_must_be_there(tmp_path: Path) -> None:
+    two = f"# two\n---\n{placed('right', **{ATTACHED: 'site'})}---\n{placed('wrong', **{ATTACHED: 'sites'})}"
+    small_world(tmp_path, {"policies.yaml": policy("site", [replicas(3)]), "placed.yaml": two})
+    (found,) = lines(validated(tmp_path))
+
+    assert found.startswith(
+        f"placed.yaml:8 PolicyNotFound: {ATTACHED} names ClusterOverridePolicy/_cluster/sites, which"
+    )
+    assert found.endswith("does not exist; did you mean ClusterOverridePolicy/_cluster/site?")
+
+
+def test_a_policy_that_may_be_in_a_file_that_cannot_be_read_is_not_missed(tmp_path: Path) -> None:
+    small_world(tmp_path, {"placed.yaml": placed("right", **{ATTACHED: "site"}), "broken.yaml": "a: [\n"})
+
+    codes = [one.code for one in validated(tmp_path)]
+    assert "YamlSyntax" in codes
+    assert "PolicyNotFound" in codes
+    assert not {*codes} & OF_LINT
+
+
+def test_where_a_missing_policy_is_ignored_nobody_is_told(tmp_path: Path) -> None:
+    small_world(tmp_path, {"placed.yaml": placed("right", **{ATTACHED: "site"})})
+
+    assert validated(tmp_path, rules={"on_missing_policy": "ignore"}) == ()
+
+
+def test_one_package_that_two_want(tmp_path: Path) -> None:
+    files = {f"{one}.yaml": variant(one, "berlin", "web") for one in ("first", "second")}
+    files["nested.yaml"] = variant("third", "berlin", "web/inside", upstream="web")
+    small_world(tmp_path, {"catalog.yaml": catalog(), **files})
+
+    by = "is also wanted by PackageVariant/default/first as web"
+    assert [one for one in lines(validated(tmp_path)) if "DownstreamConflict" in one] == [
+        f"nested.yaml:1 DownstreamConflict: package berlin/web/inside {by}",
+        f"second.yaml:1 DownstreamConflict: package berlin/web {by}",
+    ]
+
+
+def test_a_function_that_cannot_run(tmp_path: Path) -> None:
+    pipeline = "pipeline:\n  mutators:\n    - image: set-labels:v0.2\n    - image: nobodys:v1"
+    files = {"catalog.yaml": catalog(),
+             "web.yaml": variant("web", "berlin", "web", extra=pipeline)}  # fmt: skip
+    small_world(tmp_path, files)
+
+    (found,) = lines(validated(tmp_path))
+    assert found.startswith(
+        "web.yaml:11 FunctionUnavailable: spec.pipeline.mutators[1]: function nobodys:v1 cannot run"
+    )
+
+
+def test_what_selects_no_cluster_is_told_with_what_there_is(tmp_path: Path) -> None:
+    files = {
+        "policies.yaml": policy("site", [replicas(3, {"clusterSelector": {"region": "nort"}})]),
+        "places.yaml": propagation("all", {"clusterSelector": {"regoin": "north"}}),
+        "placed.yaml": labelled("web", "site").replace("labels: {", f"labels: {{{PLACED_BY}: all, "),
+    }
+    small_world(tmp_path, files)
+
+    told = "\n".join(one.message for one in validated(tmp_path))
+    assert "no cluster has region=nort; there are north, south; did you mean north?" in told
+    assert "no cluster has a label regoin; did you mean region?" in told

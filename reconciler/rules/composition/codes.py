@@ -58,6 +58,12 @@ CODES = (
     BUILD_INVALID := Code(
         "BuildInvalid", Severity.ERROR, Scope.OBJECT, "A Build cannot be used; what it is for stays as it is."
     ),
+    BUILD_UNUSED := Code(
+        "BuildUnused",
+        Severity.WARNING,
+        Scope.OBJECT,
+        "A Build is called like no component, or like none that runs in its environment.",
+    ),
     COMPONENT_DEFINITION_INVALID := Code(
         "ComponentDefinitionInvalid",
         Severity.ERROR,

@@ -54,7 +54,7 @@ def components_of(
     """
     memory = memory or Memory()
     memory.begin(around)
-    run = _Run(_read(catalog, inventory, around, memory), inventory, around, memory)
+    run = _Run(read_world(catalog, inventory, around, memory), inventory, around, memory)
     run.make()
     run.keep_what_is_in_doubt()
     guards = run.guards()
@@ -85,7 +85,8 @@ class World:
     findings: tuple[Finding, ...]
 
 
-def _read(catalog: Catalog, inventory: Inventory, around: Surroundings, memory: Memory) -> World:
+def read_world(catalog: Catalog, inventory: Inventory, around: Surroundings, memory: Memory) -> World:
+    """Return all that is written of components and the catalogue, compiled, with what is wrong with it."""
     limits = around.limits
     library = read_library(
         catalog,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from reconciler.krm.findings import Finding, Where
 from reconciler.rules.clusters.model import Cluster, Targets
+from reconciler.rules.clusters.none import why_no_cluster
 from reconciler.rules.clusters.targets import is_target
 from reconciler.rules.codes import UNKNOWN_CLUSTER
 from reconciler.rules.overrides.codes import RULE_MATCHES_NO_CLUSTER, WAVE_MATCHES_NO_CLUSTER
@@ -25,7 +26,10 @@ def _odd(policy: Policy, known: Mapping[str, Cluster]) -> Iterator[Finding]:
         where = Where(policy.file, policy.line, str(policy.key), f"/spec/overrideRules/{number}/targetClusters")
         yield from _unknown_names(rule.targets, known, field, where)
         if not any(is_target(rule.targets, cluster) for cluster in known.values()):
-            yield RULE_MATCHES_NO_CLUSTER.finding(f"{field} must match a cluster for the rule to do anything", where)
+            why = why_no_cluster(rule.targets, known)
+            yield RULE_MATCHES_NO_CLUSTER.finding(
+                f"{field} must match a cluster for the rule to do anything; {why}", where
+            )
         if rule.rollout:
             yield from _odd_waves(policy, number, rule.rollout, known)
 

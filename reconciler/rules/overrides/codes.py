@@ -177,11 +177,23 @@ CODES = (
         Scope.OBJECT,
         "A rule of an override policy applies to none of the clusters that there are.",
     ),
+    RULE_OVERWRITTEN := Code(
+        "RuleOverwritten",
+        Severity.WARNING,
+        Scope.OBJECT,
+        "Whatever a rule of an override policy sets, a later rule of it sets anew wherever the first applies.",
+    ),
     RULE_TEXT_UNKNOWN := Code(
         "RuleTextUnknown",
         Severity.ERROR,
         Scope.PACKAGE,
         "After a lost state nobody knows which text of a rule a package has; it stays until the rollout comes to it.",
+    ),
+    RULE_UNREACHED := Code(
+        "RuleUnreached",
+        Severity.WARNING,
+        Scope.OBJECT,
+        "A rule of an override policy applies to clusters to which no resource with that policy goes.",
     ),
     RULE_TEXT_UNREADABLE := Code(
         "RuleTextUnreadable",

@@ -8,6 +8,7 @@ from dataclasses import replace
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.clusters.inventory import Inventory
+from reconciler.rules.clusters.none import why_no_cluster
 from reconciler.rules.clusters.targets import is_target
 from reconciler.rules.codes import UNKNOWN_CLUSTER
 from reconciler.rules.placement.codes import PROPAGATION_POLICY_MATCHES_NO_CLUSTER, PROPAGATION_POLICY_UNUSED
@@ -37,7 +38,8 @@ def policy_findings(
     for key, policy in propagations.sound.items():
         yield from _unknown(policy, inventory)
         if not chosen[key]:
-            message = "spec must choose a cluster for the policy to place anything; none has all that it asks for"
+            why = why_no_cluster(policy.targets, inventory.clusters)
+            message = f"spec must choose a cluster for the policy to place anything; {why}"
             yield PROPAGATION_POLICY_MATCHES_NO_CLUSTER.finding(message, policy.one.where_at(("spec",)))
         if key not in named:
             yield PROPAGATION_POLICY_UNUSED.finding(f"no resource names {key}", policy.one.where)

@@ -80,6 +80,12 @@ CODES = (
         Scope.PACKAGE,
         "A text that an expression puts in reads as something else than a text.",
     ),
+    EXPRESSION_UNUSABLE := Code(
+        "ExpressionUnusable",
+        Severity.WARNING,
+        Scope.OBJECT,
+        "The expression of an option can have no value on any cluster; no Plugin needs it now.",
+    ),
     HELM_RELEASE_INVALID := Code(
         "HelmReleaseInvalid",
         Severity.ERROR,

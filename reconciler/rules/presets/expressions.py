@@ -18,7 +18,7 @@ from reconciler.expressions import Budget, Environment, ExpressionError, Limits
 from reconciler.krm.yaml import YamlError, read_core
 from reconciler.krm.yaml.core import resolve_core
 from reconciler.rules.fields import shown
-from reconciler.rules.presets.injected import setting_to_make
+from reconciler.rules.presets.injected import VARIABLE, setting_to_make
 
 # JSON leaves these as they are; YAML must not hold them, or takes them for ends of lines
 _NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
@@ -58,6 +58,20 @@ def evaluate(text: str, variables: Mapping[str, Any], limits: Limits = _DEFAULT_
         except (ExpressionError, _ResultError) as error:
             faults.append(_told(placeholder, error))
     return Evaluated(None, tuple(faults)) if faults else _assembled(text, results, limits)
+
+
+def expression_faults(text: str, limits: Limits = _DEFAULT_LIMITS) -> tuple[str, ...]:
+    """Return why an expression has no value whatever its variables are: what is no CEL, or names what nobody has."""
+    placeholders = _placeholders(text)
+    if fault := _text_fault(text, placeholders):
+        return (fault,)
+    environment, faults = _environment(frozenset({VARIABLE}), limits), []
+    for placeholder in placeholders:
+        try:
+            environment.compile(placeholder)
+        except ExpressionError as error:
+            faults.append(f"{shown('${' + placeholder + '}')} cannot be evaluated: {error}")
+    return tuple(faults)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,10 @@ METADATA_PREFIX: Final = "metadata.greenhouse.sap/"
 OWNED_BY: Final = "greenhouse.sap/owned-by"
 """The label that names the team that owns a preset or a Plugin."""
 
-_ROOT: Final = ("global", "greenhouse")
+VARIABLE: Final = "global"
+"""The one variable of expressions."""
+
+_ROOT: Final = (VARIABLE, "greenhouse")
 _REMOVED: Final = ((*_ROOT, "clusterNames"), (*_ROOT, "teamNames"))
 _BASE_DOMAIN: Final = "baseDomain"
 _WANTS_BASE_DOMAIN = re.compile(rf"\bglobal\s*\.\s*greenhouse\s*\.\s*{_BASE_DOMAIN}\b")

@@ -6,12 +6,6 @@ from reconciler.krm.findings import Code, Scope, Severity, by_name
 from reconciler.rules.codes import DELETION_HELD
 
 CODES = (
-    DEPRECATED := Code(
-        "Deprecated",
-        Severity.WARNING,
-        Scope.OBJECT,
-        "An object was read although something in it is written in an old way.",
-    ),
     DOWNSTREAM_NOT_FOUND := Code(
         "DownstreamNotFound", Severity.ERROR, Scope.OBJECT, "The Repository that a package is to go to does not exist."
     ),
@@ -29,6 +23,12 @@ CODES = (
         Severity.ERROR,
         Scope.PACKAGE,
         "An injection point of a package cannot be read, or two of them share a condition.",
+    ),
+    INJECTOR_MATCHES_NOTHING := Code(
+        "InjectorMatchesNothing",
+        Severity.INFO,
+        Scope.OBJECT,
+        "An injector names an object that does not exist, so that it never injects anything.",
     ),
     LINK_SKIPPED := Code(
         "LinkSkipped", Severity.WARNING, Scope.PACKAGE, "Links and submodules of an upstream package are not copied."
@@ -64,6 +64,12 @@ CODES = (
         Severity.WARNING,
         Scope.OBJECT,
         "A tag names a commit that no revision names, so that it cannot be written down as one.",
+    ),
+    TARGET_REPEATED := Code(
+        "TargetRepeated",
+        Severity.WARNING,
+        Scope.OBJECT,
+        "A target of a set asks for nothing that earlier ones do not ask for alike.",
     ),
     UPSTREAM_CYCLE := Code(
         "UpstreamCycle",

@@ -9,10 +9,11 @@ from typing import Any
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey, split_api_version
+from reconciler.rules.codes import DEPRECATED
 from reconciler.rules.repository import Repository
 from reconciler.rules.variant import ConfigStatus, Guard, Owner, Place, RoomResult, Stalled, Variant
 from reconciler.rules.variants import status
-from reconciler.rules.variants.codes import BY_REASON, DEPRECATED, NO_MATCH, NOT_PORTABLE, VALIDATION_ERROR
+from reconciler.rules.variants.codes import BY_REASON, NO_MATCH, NOT_PORTABLE, VALIDATION_ERROR
 from reconciler.rules.variants.field_places import field_finding, field_findings
 from reconciler.rules.variants.guards import Deletions, guard_deletions, name_conflict
 from reconciler.rules.variants.model import Upstream
@@ -68,11 +69,22 @@ def _noted(result: RoomResult, one: ConfigObject, warnings: Sequence[str]) -> Ro
     return replace(result, statuses=(*children, own), findings=findings)
 
 
+def expansion_of(
+    one: ConfigObject, spec: PackageVariantSetSpec, catalog: Catalog, around: Surroundings, upstreams: Upstreams
+) -> Expansion | SetFailure:
+    """Return what a sound set asks for, whether or not the names of its PackageVariants are free."""
+    return _expanded(one, spec, _SetView(one.key.namespace, catalog, around, upstreams))
+
+
+def _expanded(one: ConfigObject, spec: PackageVariantSetSpec, view: _SetView) -> Expansion | SetFailure:
+    wanted = PackageVariantSet(one.key, str(one.data["metadata"].get("uid") or one.key.uid), spec)
+    return expand_set(wanted, view, view.around.cel)
+
+
 def _expand(
     one: ConfigObject, spec: PackageVariantSetSpec, view: _SetView, taken: Collection[str]
 ) -> Expansion | SetFailure:
-    wanted = PackageVariantSet(one.key, str(one.data["metadata"].get("uid") or one.key.uid), spec)
-    expansion = expand_set(wanted, view, view.around.cel)
+    expansion = _expanded(one, spec, view)
     return expansion if isinstance(expansion, SetFailure) else name_conflict(expansion, taken) or expansion
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding, Where
+from reconciler.rules.codes import DEPRECATED
 from reconciler.rules.repository import kptfile_url, repository_missing
 from reconciler.rules.variant import ConfigStatus, Owner, Place, RoomResult, Stalled, Upstream, Variant
 from reconciler.rules.variants import status
 from reconciler.rules.variants.codes import (
     BY_REASON,
-    DEPRECATED,
     DOWNSTREAM_NOT_FOUND,
     LINK_SKIPPED,
     UPSTREAM_UNREACHABLE,
