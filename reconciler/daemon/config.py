@@ -67,6 +67,14 @@ class CommitReader:
         files = FileTree({path: self._files[one] for path, one in listed.items()})
         return ConfigSnapshot(commit, found.seconds, files, dry=self._dry(found))
 
+    def read_tree(self, tree: TreeId) -> ConfigSnapshot:
+        """Return the files of a tree, as if they lay in a plain folder. Raises GitError."""
+        with self._repository.read() as reader:
+            listed = {path: (blob, mode) for path, mode, blob in reader.walk(tree) if mode in {FILE, EXECUTABLE}}
+            data = reader.blobs(sorted({blob for blob, _ in listed.values()}))
+        files = {path: File(data[blob], mode == EXECUTABLE) for path, (blob, mode) in listed.items()}
+        return ConfigSnapshot(f"tree:{tree}", 0, FileTree(files))
+
     def _walk(self, reader: ObjectReader, tree: TreeId) -> Iterator[tuple[str, str, BlobId]]:
         inside = reader.entry(tree, self._directory)
         if inside and inside.is_tree:
@@ -145,3 +153,7 @@ class ConfigHistory:
     def at(self, commit: CommitId) -> CommitConfig:
         """Return the config as it is at a commit."""
         return CommitConfig(self._reader, commit)
+
+    def at_tree(self, tree: TreeId) -> ConfigSnapshot:
+        """Return the config that a plain folder was, if it has been committed like that. Raises GitError."""
+        return self._reader.read_tree(tree)

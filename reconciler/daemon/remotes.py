@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from copy import copy
 from functools import lru_cache
 from typing import Self
 
@@ -47,11 +48,26 @@ class Remote:
         self.skipped = lru_cache(REMEMBERED_TREES)(self._skipped)
         self.changed_seconds = lru_cache(None)(self._changed_seconds)
         self.is_behind = lru_cache(None)(self._is_behind)
+        self.last_change = lru_cache(None)(mirror.last_change)
+        self._moved: Mapping[str, CommitId | None] = {}
+        self._refs_then: Mapping[str, CommitId] = {}
 
     @property
     def refs(self) -> Mapping[str, CommitId]:
         """The remote's refs as of the last fetch or push, by full name."""
-        return self.mirror.refs()
+        return self._refs_then if self._moved else self.mirror.refs()
+
+    def peeled(self, ref: str) -> CommitId | None:
+        """Return the commit that a ref stands for, annotated tags followed; None if there is none."""
+        return self._moved[ref] if ref in self._moved else self.mirror.peeled(ref)
+
+    def as_of(self, moved: Mapping[str, CommitId | None]) -> Remote:
+        """Return this remote with some refs at other commits, or gone; what is read of it is remembered for both."""
+        then = copy(self)
+        then._moved = {**self._moved, **moved}
+        known = {**self.mirror.refs(), **then._moved}
+        then._refs_then = {ref: commit for ref, commit in known.items() if commit}
+        return then
 
     def commit(self, commit: CommitId) -> Commit:
         """Return a commit; remembered, because commits never change."""
@@ -61,14 +77,14 @@ class Remote:
 
     def tagged_seconds(self, ref: str) -> int:
         """Return when a tag was made: the tagger's date, else the date of the commit that it names."""
-        tag, commit = self.refs[ref], self.mirror.peeled(ref)
+        tag, commit = self.refs[ref], self.peeled(ref)
         assert commit, "a tag of something else is no revision, and nobody asks for its date"
         tagger = self._reader.tagger(ObjectId(tag)) if tag != commit else None
         return tagger.seconds if tagger else self.commit(commit).seconds
 
     def message(self, ref: str) -> str:
         """Return the message of a tag, of a lightweight one that of its commit."""
-        tag, commit = self.refs[ref], self.mirror.peeled(ref)
+        tag, commit = self.refs[ref], self.peeled(ref)
         return self.commit(tag).message if tag == commit else self._reader.tag_message(ObjectId(tag))
 
     def tagged(self, destination: Destination, packages: Collection[str]) -> Mapping[str, Sequence[TaggedRevision]]:
@@ -99,7 +115,7 @@ class Remote:
     def _revisions(self, start: str) -> Iterator[TaggedRevision]:
         for number in sorted(self._numbered.get(start, ())):
             ref = f"{_TAGS}{start}{number}"
-            if commit := self.mirror.peeled(ref):
+            if commit := self.peeled(ref):
                 yield TaggedRevision(number, commit, ObjectId(self.refs[ref]), self.message(ref))
 
     def _is_behind(self, commit: CommitId, other: CommitId) -> bool:
@@ -110,7 +126,7 @@ class Remote:
             return False
 
     def _changed_seconds(self, commit: CommitId, path: str) -> int:
-        changed = self.mirror.last_change(commit, path)
+        changed = self.last_change(commit, path)
         return self.commit(changed or commit).seconds
 
     def read_ahead(self, commits: Iterable[CommitId], folder: str) -> list[TreeId]:
@@ -349,6 +365,13 @@ class Remotes:
         errors = fetch_all({mirror: kinds[url] for url, mirror in mirrors.items()}, self._state_prefix)
         for url, mirror in mirrors.items():
             self._take_note(url, errors[mirror])
+
+    def as_of(self, moved: Mapping[str, Mapping[str, CommitId | None]]) -> Remotes:
+        """Return these remotes with some refs, by URL and name, at other commits, or gone; nothing is fetched."""
+        then = copy(self)
+        known = {url: remote for url in moved if (remote := self.even_if_missing(url))}
+        then._remotes = {**self._remotes, **{url: remote.as_of(moved[url]) for url, remote in known.items()}}
+        return then
 
     def digest(self) -> str:
         """Return a digest of all refs and failures: equal digests mean that no remote has changed."""

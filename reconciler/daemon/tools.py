@@ -132,6 +132,7 @@ class Tools:
     renderer: Callable[[Catalog], Renderer]
     functions: FunctionsToday
     lock_tree: Callable[[FileTree, Catalog, Remotes], TreeId | None]
+    upstreams_at: Callable[[str, Catalog], Sequence[str]]
     writer: Callable[[str], Writer]
     state_ref: str
     draft_template: str

@@ -24,7 +24,7 @@ class RemoteRefs:
 
     def tag(self, name: str) -> CommitId | None:
         """Return the commit that a tag peels to; a tag of something else names no revision."""
-        commit = self._remote.mirror.peeled(f"refs/tags/{name}") if f"refs/tags/{name}" in self._refs else None
+        commit = self._remote.peeled(f"refs/tags/{name}") if f"refs/tags/{name}" in self._refs else None
         return commit if commit and self._is_commit(commit) else None
 
     def _is_commit(self, commit: CommitId) -> bool:

@@ -173,6 +173,10 @@ class PackageRecord:
             return self.rules
         return last.rules if last else {}
 
+    def offer_of(self, status: BlobId) -> Offer | None:
+        """Return the offer whose status file this is, as far as it is remembered."""
+        return next((one for one in self._known_offers() if one.status == status), None)
+
     def _known_offers(self) -> Iterator[Offer]:
         yield from self.offers
         yield from (revision.offer for revision in self.revisions)

@@ -241,6 +241,7 @@ class _Builder:
             renderer=catalogs.renderer,
             functions=self._functions,
             lock_tree=catalogs.lock_tree,
+            upstreams_at=catalogs.upstreams_at,
             writer=_Writer,
             state_ref=self._settings.state_ref,
             draft_template=self._settings.drafts.branch,

@@ -219,12 +219,16 @@ class Catalogs:
         lock = kptfile.upstream_lock.git if isinstance(kptfile, Kptfile) and kptfile.upstream_lock else None
         if lock is None:
             return None
-        layout = self._layout(catalog)
-        for name, one in layout.repositories.items():
-            remote = remotes.get(layout.urls[name]) if kptfile_url(one.url) == kptfile_url(lock.repo) else None
-            if remote is not None:
+        for url in self.upstreams_at(lock.repo, catalog):
+            if remote := remotes.get(url):
                 return remote.tree_if_known(CommitId(lock.commit), lock.directory.strip("/"))
         return None
+
+    def upstreams_at(self, repo: str, catalog: Catalog) -> tuple[str, ...]:
+        """Return the addresses that Kptfiles, and status files, call so."""
+        layout = self._layout(catalog)
+        found = (name for name, one in layout.repositories.items() if kptfile_url(one.url) == kptfile_url(repo))
+        return tuple(dict.fromkeys(layout.urls[name] for name in found))
 
     def _layout(self, catalog: Catalog) -> _Layout:
         # the same for all questions of a pass; a catalog never changes

@@ -1,0 +1,80 @@
+"""A small world whose config is in a repository, so that every pass names a commit of it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from reconciler.daemon.past import Past
+from reconciler.wiring import build_parts
+from tests.support.git_env import commit_files, git, make_bare, read_file
+from tests.support.world import CLUSTERS, Files, World, small_world
+
+
+class HistoryWorld(World):
+    """A world whose config has commits; who writes a file of it commits that."""
+
+    @property
+    def repo(self) -> Path:
+        """The repository of the config."""
+        return self.folder / "config.git"
+
+    @property
+    def source(self) -> str:
+        """Where passes read the config from."""
+        return str(self.repo)
+
+    def write(self, files: Files) -> None:
+        """Commit files of the config; None removes one."""
+        self.change(files)
+
+    def change(self, files: Files, message: str = "by hand", branch: str = "main", seconds: int = 1_200_000_000) -> str:
+        """Commit files of the config, and return the commit."""
+        data = {path: None if content is None else content.encode() for path, content in files.items()}
+        return commit_files(self.repo, f"refs/heads/{branch}", data, message, seconds)
+
+    def squash_config(self) -> str:
+        """Make one commit of all that the config is, and forget those before it; return the commit."""
+        files = {path: read_file(self.repo, "refs/heads/main", path) + "\n" for path in self.paths(self.repo, "main")}
+        git(self.repo, "update-ref", "-d", "refs/heads/main")
+        commit = self.change(files, "all of it", seconds=1_250_000_000)
+        self.forget_unnamed(self.repo)
+        return commit
+
+    def forget_unnamed(self, repository: Path) -> None:
+        """Drop what no ref of a repository leads to, and what the cache has."""
+        git(repository, "gc", "--quiet", "--prune=now")
+        shutil.rmtree(self.folder / "cache")
+
+    @contextmanager
+    def past(self) -> Iterator[Past]:
+        """Open what was."""
+        parts = build_parts(self._read_settings(), self.source, clock=lambda: self.now)
+        with parts.remotes as remotes:
+            yield Past(parts.source, parts.history, remotes, parts.tools)
+
+    def publish(self) -> None:
+        """Run a pass, publish all drafts, and let another one see it."""
+        self.sync()
+        for one in CLUSTERS:
+            if self.head(f"drafts/{one}"):
+                self.merge(one, "squash")
+        self.sync()
+
+
+def with_history(world: World) -> HistoryWorld:
+    """Return a world of which the config, as it lies there, is the first commit of a repository."""
+    found = HistoryWorld(world.folder, **world._settings)
+    make_bare(found.repo)
+    files = {path.relative_to(world.config).as_posix(): path.read_text() for path in world.config.rglob("*.yaml")}
+    found.change(files, "the config")
+    return found
+
+
+def history_published(folder: Path) -> HistoryWorld:
+    """Return the small world with its config in a repository, and all packages published."""
+    world = with_history(small_world(folder))
+    world.publish()
+    return world
