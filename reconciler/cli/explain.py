@@ -9,7 +9,7 @@ import click
 
 from reconciler.cli.ends import status_of, told_plainly
 from reconciler.cli.exits import CannotRunError
-from reconciler.cli.reviewing import PlaceType, Setup, setup_options
+from reconciler.cli.reviewing import PlaceType, Setup, offline_option, setup_options
 from reconciler.cli.shared import config_of, progress
 from reconciler.daemon.explain import Explainer, explainer
 from reconciler.daemon.review import Place, UnknownPlaceError
@@ -36,12 +36,14 @@ class PackageType(PlaceType):
 @click.argument("place", metavar="REPOSITORY/PACKAGE", type=PackageType())
 @click.argument("resource", metavar="[RESOURCE", required=False, default="")
 @click.argument("pointer", metavar="[POINTER]]", required=False, default="")
+@offline_option
 @setup_options
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to tell it.")
 def command(
     place: Place,
     resource: str,
     pointer: str,
+    offline: bool,
     config: str | None,
     settings_file: str | None,
     fleet: str | None,
@@ -54,7 +56,7 @@ def command(
     Values that no rule set are told from where they come. Nothing is pushed.
     """
     try:
-        explanation = _look(place, resource, pointer, Setup(config, settings_file, fleet, cache))
+        explanation = _look(place, resource, pointer, Setup(config, settings_file, fleet, cache, offline))
     except (UnknownPlaceError, NothingToExplainError) as error:
         raise CannotRunError(str(error)) from error
     if output == "json":
@@ -68,7 +70,9 @@ def command(
 def _look(place: Place, resource: str, pointer: str, setup: Setup) -> Explanation:
     with told_plainly(), progress() as show:
         settings = setup.read()
-        parts = build_parts(settings, config_of(settings), missing_is_empty=True, progress=show)
+        parts = build_parts(
+            settings, config_of(settings), missing_is_empty=True, fetches=not setup.offline, progress=show
+        )
         with parts.remotes as remotes:
             one = explainer(place, parts.source, remotes, parts.tools)
             explanation = explain(one.explained(), resource, pointer)

@@ -90,6 +90,9 @@ removals_option = click.option(
 author_option = click.option(
     "--author", type=PersonType(), help='Who does it, as "Name <mail>"; default: as your Git knows you.'
 )
+offline_option = click.option(
+    "--offline", is_flag=True, help="Fetch nothing: look at what the cache has of every repository."
+)
 _output_option = click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to tell it."
 )
@@ -97,12 +100,16 @@ _output_option = click.option(
 
 @dataclass(frozen=True)
 class Setup:
-    """Where a command works: the config, and what the command line says of the settings."""
+    """Where a command works: the config, and what the command line says of the settings.
+
+    `offline`: remotes are as they were when somebody last fetched them.
+    """
 
     config: str | None
     settings_file: str | None
     fleet: str | None
     cache: str | None
+    offline: bool = False
 
     def read(self) -> Settings:
         """Return the settings, with logs set up. Raises SettingsError."""

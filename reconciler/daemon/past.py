@@ -6,7 +6,7 @@ What a status file records is enough to make its package again as long as Git st
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -40,11 +40,13 @@ from reconciler.snapshot.trace import Trace
 
 _TAGS = "refs/tags/"
 _SHORT = 12
+_BY_ITSELF = "what it keeps of its earlier output, such as keys of the package context, is told by itself alone"
+TEXTS_UNKNOWN = "by which texts of rules in rollouts it was made is not remembered any more"
 
 
 @dataclass(frozen=True)
 class Told:
-    """A package at a commit of a destination, with what its status file says there."""
+    """A package at a commit of a destination, with what its status file says there; `branch` is what led to it."""
 
     destination: Destination
     remote: Remote
@@ -53,6 +55,7 @@ class Told:
     tree: TreeId | None
     status: BlobId
     recorded: Recorded
+    branch: str = ""
 
     @property
     def place(self) -> Place:
@@ -142,7 +145,6 @@ class Past:
         self._remotes = remotes
         self._tools = tools
         self._fetched: set[str] = set()
-        self.renders = 0
 
     @cached_property
     def history(self) -> ConfigHistory:
@@ -164,12 +166,16 @@ class Past:
         sound = {one: state for one, state in states.items() if isinstance(state, DestinationState)}
         return Opened(snapshot, catalog, known, chosen, sound)
 
+    def tell(self, stage: str, done: int, total: int) -> None:
+        """Say how far the work is."""
+        self._tools.progress(stage, done, total)
+
     def _fetch(self, upstreams: Collection[str], destinations: Collection[str]) -> None:
-        self._tools.progress("fetching", 0, 1)
+        self.tell("fetching", 0, 1)
         new = {*upstreams, *destinations} - self._fetched
         self._remotes.fetch(new.intersection(upstreams), new.intersection(destinations))
         self._fetched |= new
-        self._tools.progress("fetching", 1, 1)
+        self.tell("fetching", 1, 1)
 
     # what stands where
 
@@ -208,6 +214,7 @@ class Past:
         what the packages have recorded. `exactly`: those that are there do so, too, and branches are as they were
         before the packages came; that can be said of one package at a time.
         """
+        self.tell(f"config {short(config)}", 0, 1)
         snapshot = self._config(config, opened)
         if isinstance(snapshot, Unmade):
             return snapshot
@@ -216,7 +223,9 @@ class Past:
         self._fetch(upstreams, ())
         moved = self._moved(catalog, tuple(told), exactly=exactly)
         room = self._tools.rooms(catalog, self._remotes.as_of(moved), opened.states, int(self._tools.clock()))
-        return Then(snapshot, catalog, room, self._tools.renderer(catalog))
+        self.tell(f"config {short(config)}", 1, 1)
+        # what comes out is looked at closely, where it is not what stands there
+        return Then(snapshot, catalog, room, replace(self._tools.renderer(catalog), keeps_stages=True))
 
     def _config(self, config: str, opened: Opened) -> ConfigSnapshot | Unmade:
         if config == opened.snapshot.id:
@@ -307,19 +316,19 @@ class Past:
         """Return the commit that brought a package as it is recorded, along first parents."""
         return told.remote.last_change(told.commit, told.destination.status_path(told.package))
 
-    def _earlier(self, told: Told, variant: Variant, materials: Materials) -> Iterator[Earlier | None]:
+    def _earlier(self, told: Told, variant: Variant, materials: Materials) -> Iterator[tuple[Earlier | None, str]]:
         """Yield what the output before this may have been: what stood there, nothing, or the very same (design 10.7).
 
         A second render over the own output is silent, and so it would do, too.
         """
         if isinstance(variant.source, Generated):
             # a room has made all of it
-            yield None
+            yield None, ""
             return
         if earlier := self._standing_before(told):
-            yield earlier
-        yield None
-        yield Earlier(materials.rendered, materials.base)
+            yield earlier, ""
+        yield None, ""
+        yield Earlier(materials.rendered, materials.base), _BY_ITSELF
 
     def _standing_before(self, told: Told) -> Earlier | None:
         commit = self.before(told)
@@ -331,13 +340,13 @@ class Past:
             return None
         return Earlier(rendered, base if base is not None else FileTree())
 
-    def _texts(self, told: Told, then: Then, opened: Opened) -> tuple[Texts | None, ...]:
+    def _texts(self, told: Told, then: Then, opened: Opened) -> tuple[tuple[Texts | None, str], ...]:
         """Return by which texts of rules in rollouts a package may have been made: as state tells, else all or none."""
         if not then.renderer.last_mile.rollouts:
-            return (None,)
+            return ((None, ""),)
         record = opened.record(told)
         offer = record.offer_of(told.status) if record else None
-        return (offer.rules,) if offer else (None, {})
+        return ((offer.rules, ""),) if offer else ((None, TEXTS_UNKNOWN), ({}, TEXTS_UNKNOWN))
 
     def _partners(self, told: Told, then: Then) -> tuple[Contents, ...]:
         """Return what other packages with parents or children may have been at that pass (design 10.17).

@@ -248,6 +248,10 @@ class Remote:
         contents = self._reader.blobs(found.values())
         return {path: contents[blob] for path, blob in found.items()}
 
+    def paths(self, tree: TreeId) -> tuple[str, ...]:
+        """Return the paths of all that is not a directory below a tree, without reading any of it."""
+        return tuple(path for path, _, _ in self._reader.walk(tree))
+
     def _skipped(self, tree: TreeId) -> tuple[str, ...]:
         """Return the paths of the links and submodules of a tree, which no package of ours gets (design 10.18)."""
         try:

@@ -11,6 +11,7 @@ GitError                      next step
 ├── RepositoryMissingError    human   nothing stands at that address
 ├── UrlRefusedError           human   the address is malformed, or the allow-list does not have it
 ├── ObjectMissingError        human   an object that something names is not there
+├── OfflineError              human   what is wanted would have to be fetched, and nothing is
 ├── TooLargeError             human   an object or tree beyond our limits
 ├── PathRefusedError          human   a path that must not be written to, or that no tree of ours may hold
 ├── FolderChangedError        retry   somebody changed a folder while we were at work on it
@@ -99,6 +100,13 @@ class ObjectMissingError(GitError):
     """The mirror does not hold this object."""
 
     next_step = "human"
+
+
+class OfflineError(GitError):
+    """Something would have to be fetched, and the command was told to fetch nothing."""
+
+    next_step = "human"
+    advice = "leave out --offline"
 
 
 class TooLargeError(GitError):

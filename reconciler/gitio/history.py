@@ -154,6 +154,25 @@ class FolderHistory:
         return "; its clone is shallow: fetch all of the history (git fetch --unshallow)" if is_shallow else ""
 
 
+def find_here_or_there(name: str, mirror: Mirror, here: Path, state_prefix: str = STATE_PREFIX) -> CommitId:
+    """Return a commit of a remote by its name; HEAD is that of the work tree around `here`, which a host has, too.
+
+    Raises GitError.
+    """
+    start = _ANCESTRY.sub("", name)
+    if start not in ("HEAD", "@"):
+        return MirrorHistory(mirror, state_prefix).find(name)
+    around = history_around(here, mirror.options)
+    if around is None:
+        raise ObjectMissingError(f"{name} is that of the work tree around the current folder, and {here} is in none")
+    commit = around[0].find(name)
+    try:
+        return mirror.commit_of(commit)
+    except GitError as error:
+        message = f"{name} is commit {commit} here, which {mirror.url} must have, too: push it first ({error.message})"
+        raise ObjectMissingError(message) from error
+
+
 def history_around(folder: Path, options: GitOptions) -> tuple[FolderHistory, str] | None:
     """Return the history of the work tree around a folder, and the folder's place in it; None where there is none."""
     found = repository_of(folder.resolve())

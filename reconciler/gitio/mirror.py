@@ -18,7 +18,7 @@ from typing import BinaryIO, Literal
 
 from reconciler.gitio.cache import MirrorFolder, writing
 from reconciler.gitio.command import TRACKING, Result
-from reconciler.gitio.errors import GitError, ObjectMissingError
+from reconciler.gitio.errors import GitError, ObjectMissingError, OfflineError
 from reconciler.gitio.names import check_id, check_ref
 from reconciler.gitio.options import GitOptions
 from reconciler.gitio.pace import Pace
@@ -79,6 +79,11 @@ class Mirror:
         """The remote's address, without credentials."""
         return self._url.text
 
+    @property
+    def options(self) -> GitOptions:
+        """How it talks to Git."""
+        return self._options
+
     def __repr__(self) -> str:
         return f"Mirror({self.url})"
 
@@ -103,6 +108,11 @@ class Mirror:
             self._fetch(f"+{one}:{TRACKING}{one.removeprefix('refs/')}" for one in sorted({*wanted}))
 
     def _fetch(self, refspecs: Iterable[str]) -> None:
+        if self._options.offline:
+            self._read_refs()
+            if not self._refs:
+                self._check_online("it is not in the cache")
+            return
         # thousands of them would not fit on a command line
         asked = "".join(f"{one}\n" for one in refspecs).encode()
         with self._place.lock() as hold:
@@ -113,6 +123,10 @@ class Mirror:
             )  # fmt: skip
             self._read_refs()
 
+    def _check_online(self, why: str) -> None:
+        if self._options.offline:
+            raise OfflineError(f"{self.url} is not asked, though {why}: nothing is fetched")
+
     def refs(self) -> Mapping[str, CommitId]:
         """Return the remote's refs by full name as of the last fetch or push; an annotated tag has its own id."""
         if self._refs is None:
@@ -122,6 +136,7 @@ class Mirror:
 
     def look(self) -> Mapping[str, CommitId]:
         """Return the remote's branches by full name as they are at this moment; `refs` stays as it is."""
+        self._check_online("its branches are wanted as they are now")
         lines = self._run("ls-remote", "--quiet", "--heads", "origin").lines
         return {ref: CommitId(commit) for commit, _, ref in (line.partition("\t") for line in lines)}
 
@@ -153,6 +168,7 @@ class Mirror:
 
     def default_branch(self) -> str:
         """Ask the remote which branch is its own, and return the short name. Raises GitError."""
+        self._check_online("its own branch is wanted")
         for line in self._run("ls-remote", "--symref", "origin", "HEAD").lines:
             target, _, name = line.partition("\t")
             if name == "HEAD" and target.startswith("ref: refs/heads/"):
@@ -161,6 +177,7 @@ class Mirror:
 
     def look_at(self, ref: str) -> ObjectId | None:
         """Return what a ref of any name is at the remote at this moment, or None; `refs` stays as it is."""
+        self._check_online(f"{ref} is not in the cache")
         rows = (line.partition("\t") for line in self._run("ls-remote", "--quiet", "origin", check_ref(ref)).lines)
         return next((ObjectId(found) for found, _, name in rows if name == ref), None)
 
@@ -178,6 +195,7 @@ class Mirror:
         """Return the commit, brought from the remote when no ref of it leads there any more. Raises GitError."""
         known = self._run("cat-file", "-e", f"{check_id(commit)}^{{commit}}", accept=(0, 1, 128)).code == 0
         if not known:
+            self._check_online(f"commit {commit} is not in the cache")
             with self._place.lock() as hold:
                 self._run("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
                           "--no-recurse-submodules", "--refmap=", "origin", commit, hold=hold)  # fmt: skip
@@ -208,6 +226,21 @@ class Mirror:
         """Return the last commit, along first parents up to `commit`, that changed a file or directory."""
         lines = self._run("rev-list", "-1", "--first-parent", check_id(commit), "--", f":(literal){path}").lines
         return CommitId(lines[0]) if lines else None
+
+    def changes(self, commit: CommitId, path: str, since: CommitId | None = None) -> list[CommitId]:
+        """Return the commits along first parents up to `commit` that changed a file or directory, newest first.
+
+        Those that `since` has in its history are left out.
+        """
+        without = [f"^{check_id(since)}"] if since else []
+        asked = ("--first-parent", check_id(commit), *without, "--", f":(literal){path}")
+        return [CommitId(line) for line in self._run("rev-list", *asked).lines]
+
+    def side_changes(self, merge: CommitId, path: str) -> list[CommitId]:
+        """Return the commits that a merge brought along, and that changed a file or directory, newest first."""
+        asked = (check_id(merge), f"^{merge}^1", "--", f":(literal){path}")
+        lines = self._run("rev-list", "--full-history", *asked).lines
+        return [CommitId(line) for line in lines if line != merge]
 
     def write(self, commits: Sequence[NewCommit]) -> list[CommitId]:
         """Write commits in one stream and return their ids in order; equal input, equal ids. No ref moves."""

@@ -17,6 +17,7 @@ class GitOptions:
     `max_refs_per_push`: at most so many refs in one push, unless one unit alone has more.
     `max_pushes_per_minute`: 0 is without limit.
     `max_object_bytes`: a larger file, tree or commit is not read (`TooLargeError`).
+    `offline`: no remote is asked for anything; mirrors are as they were left.
     """
 
     timeout_seconds: float = 120
@@ -28,3 +29,4 @@ class GitOptions:
     max_refs_per_push: int = 500
     max_pushes_per_minute: int = 0
     max_object_bytes: int = 64 * 2**20
+    offline: bool = False

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.krm.findings import errors
+from reconciler.krm.identity import ObjectKey
 from reconciler.krm.yaml import YamlError, parse
 from reconciler.planning.last_mile import Had
 from reconciler.planning.outcome import Rendered
@@ -19,6 +20,7 @@ from reconciler.planning.source import Ingredients, Standing
 from reconciler.planning.templates import Contents
 from reconciler.rules.overrides.rollout import RuleId
 from reconciler.rules.variant import Earlier, Generated, Upstream, Variant
+from reconciler.snapshot.catalog import ConfigObject
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import TreeId
 from reconciler.snapshot.trace import Trace
@@ -125,22 +127,26 @@ class Surroundings:
     """What a render went by that no record names, each in the order of likelihood; the first that fits is taken.
 
     `earlier` are outputs that it may have followed (design 10.7), `texts` those of rules in rollouts, where None is
-    each by its text of then (10.23), `partners` the other packages that templates were merged with (10.17).
+    each by its text of then (10.23), each with what must be told of it. `partners` are the other packages that
+    templates may have been merged with (10.17).
     """
 
-    earlier: Iterable[Earlier | None] = (None,)
-    texts: Sequence[Texts | None] = (None,)
+    earlier: Iterable[tuple[Earlier | None, str]] = ((None, ""),)
+    texts: Sequence[tuple[Texts | None, str]] = ((None, ""),)
     partners: Callable[[], Sequence[Contents]] = lambda: ({},)
 
 
 @dataclass(frozen=True)
 class Remade:
-    """A package made again: its render, and by what of its surroundings, each by its number there."""
+    """A package made again: its render, and what must be told of the surroundings that it was made in.
+
+    `objects` are those of the config of then.
+    """
 
     variant: Variant
     rendered: Rendered
-    earlier: int = 0
-    texts: int = 0
+    objects: Mapping[ObjectKey, ConfigObject]
+    notes: tuple[str, ...] = ()
 
     @property
     def is_usable(self) -> bool:
@@ -182,13 +188,13 @@ def remake(
 def _attempts(
     variant: Variant, materials: Materials, around: Surroundings, renderer: Renderer, read: Callable[[TreeId], FileTree]
 ) -> Iterator[Remade]:
-    for number, earlier in enumerate(around.earlier):
-        for texts_number, texts in enumerate(around.texts):
+    for earlier, followed in around.earlier:
+        for texts, ruled in around.texts:
             by, had = _by_texts(renderer, variant.cluster, texts), Had(rules=texts or {})
             made = ingredients_again(variant, materials, earlier, had)
             plain = by(variant, made)
             for rendered in _templated(variant, plain, made, by, around.partners, read):
-                yield Remade(variant, rendered, number, texts_number)
+                yield Remade(variant, rendered, renderer.catalog.objects, tuple(filter(None, (followed, ruled))))
 
 
 def ingredients_again(variant: Variant, materials: Materials, earlier: Earlier | None, had: Had) -> Ingredients:

@@ -6,7 +6,7 @@ import resource
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from reconciler import __version__
@@ -22,7 +22,7 @@ from reconciler.daemon.settled import InCache
 from reconciler.daemon.tools import ConfigSource, Tools
 from reconciler.expressions import load_parser
 from reconciler.gitio.errors import GitError, RepositoryMissingError
-from reconciler.gitio.history import MirrorHistory, history_around
+from reconciler.gitio.history import MirrorHistory, find_here_or_there, history_around
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.packages import UpstreamPackages
 from reconciler.gitio.source import FolderSource, RepositorySource, Source, open_source, resolve_repository
@@ -41,6 +41,7 @@ from reconciler.runners.functions import AllFunctions
 from reconciler.settings import Settings
 from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ParseMemory, read_catalog
 from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.objects import CommitId
 from reconciler.wiring.forges import KnownForges
 from reconciler.wiring.options import FIRST_REST_SECONDS, git_options, merging
 from reconciler.wiring.options import functions as functions_of
@@ -53,7 +54,8 @@ Progress = Callable[[str, int, int], None]
 class Parts:
     """What a command drives: where the config is, the remotes, the tools of a pass, folders worth watching.
 
-    `history` opens the config at other commits; it raises GitError for a folder that no repository is around.
+    `history` opens the config at other commits; it raises GitError for a folder that no repository is around. `names`
+    finds commits of remotes by the names that people give them.
     """
 
     source: ConfigSource
@@ -62,6 +64,7 @@ class Parts:
     tools: Tools
     folders: tuple[Path, ...]
     history: Callable[[], ConfigHistory]
+    names: Callable[[Mirror, str], CommitId]
 
 
 def build_parts(
@@ -71,6 +74,7 @@ def build_parts(
     missing_is_empty: bool = False,
     at: str = "",
     offline: bool = False,
+    fetches: bool = True,
     progress: Progress | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Parts:
@@ -79,16 +83,19 @@ def build_parts(
     `at` names the commit that the config is read at, "" for as it is now: on disk, or at the head of its branch.
 
     `clock` gives seconds since 1970; it decides when something is done, never what is written. `offline`: clusters
-    without a Repository have a place though no fleet is set, for nothing goes there.
+    without a Repository have a place though no fleet is set, for nothing goes there. `fetches`: False for no remote
+    and no forge to be asked for anything: what was fetched before is looked at.
     """
     _allow_many_files()
     backoff = Backoff(FIRST_REST_SECONDS, settings.max_backoff_seconds, time.monotonic)
     functions = functions_of(settings, backoff)
-    builder = _Builder(settings, open_source(config, options=git_options(settings)), clock, functions, backoff)
+    source = open_source(config, options=git_options(settings))
+    builder = _Builder(settings, source, clock, functions, backoff, fetches=fetches)
     prefix = settings.state_ref.partition("{repository}")[0]
     remotes = Remotes(builder.open_mirror, prefix, backoff, builder.forges.close)
     tools = builder.tools(missing_is_empty, offline, progress)
-    return Parts(builder.config(at), remotes, backoff, tools, builder.folders(), builder.history)
+    names = partial(_find_commit, prefix)
+    return Parts(builder.config(at), remotes, backoff, tools, builder.folders(), builder.history, names)
 
 
 def build_memory(settings: Settings, config: str) -> InCache:
@@ -146,12 +153,15 @@ class _Builder:
         clock: Callable[[], float],
         functions: AllFunctions,
         backoff: Backoff,
+        *,
+        fetches: bool,
     ) -> None:
         self._settings = settings
         self._backoff = backoff
         self._source = source
         self._clock = clock
-        self._options = git_options(settings)
+        self._fetches = fetches
+        self._options = replace(git_options(settings), offline=not fetches)
         self._cache = Path(settings.cache).expanduser()
         self._memory: ParseMemory = {}
         self._catalog: Catalog | None = None
@@ -207,7 +217,8 @@ class _Builder:
         return KnownForges(self._settings, self._clock)
 
     def _requests(self) -> Requests:
-        one, forges = self._settings.forge, Forges(self.forges.of, self.forges.kind)
+        one = self._settings.forge
+        forges = Forges(self.forges.of if self._fetches else lambda url: None, self.forges.kind)
         options = RequestOptions(one.draft, one.labels, one.max_open, one.check, one.merge or None)
         return Requests(RequestBoard(forges, self._backoff), options, self._backoff, self._page)
 
@@ -264,6 +275,10 @@ class _Builder:
         for forgotten in self._memory.keys() - wanted:
             del self._memory[forgotten]
         return catalog
+
+
+def _find_commit(state_prefix: str, mirror: Mirror, name: str) -> CommitId:
+    return find_here_or_there(name, mirror, Path.cwd(), state_prefix)
 
 
 def _load(catalog: Catalog) -> None:

@@ -15,9 +15,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from reconciler.daemon.past import Past
 from reconciler.daemon.reconcile import Report, reconcile
 from reconciler.daemon.tools import Publisher
+from reconciler.daemon.verify import Wanted, verify
 from reconciler.krm.yaml import parse
+from reconciler.reporting.verify import Verified
 from reconciler.settings import Settings
 from reconciler.wiring import build_folder, build_parts, build_push
 from tests.support.git_env import commit_files, git, make_bare, read_refs
@@ -94,6 +97,16 @@ class CaseWorld:
                 make_bare(self.folder / f"{name}.git")
         report = self._pass(build_push(self.settings), missing_is_empty=False)
         return report, {name: read_refs(self.folder / f"{name}.git") for name in self._named}
+
+    def verify(self) -> list[Verified]:
+        """Make all that is drafted or published again; what was made of `before` is left out, for that is gone."""
+        parts = build_parts(self._settings, str(self.folder / "config"))
+        with parts.remotes as remotes:
+            past = Past(parts.source, parts.history, remotes, parts.tools)
+            ways = (Wanted(drafts=True), Wanted())
+            found = [one for wanted in ways for one in verify(wanted, past, parts.names).packages]
+            today = parts.source.read().id
+        return [one for one in found if one.config == today]
 
     @property
     def settings(self) -> Settings:

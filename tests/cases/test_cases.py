@@ -1,4 +1,4 @@
-"""Every golden case: what comes out is what is expected, and a second pass over the own result is silent."""
+"""Every golden case: what comes out is what is expected, again and again, and a second pass over it is silent."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ def test_what_comes_out(case: Case, tmp_path: Path, request: pytest.FixtureReque
         assert rendered[path].decode() == content.decode(), path
 
 
-def test_a_second_pass_is_silent(case: Case, tmp_path: Path) -> None:
+def test_a_second_pass_is_silent_and_everything_comes_out_again(case: Case, tmp_path: Path) -> None:
     world = CaseWorld(case, tmp_path)
     _, first = world.sync()
     report, second = world.sync()
 
     assert (second, report.renders) == (first, 0)
+    assert [one for one in world.verify() if one.verdict not in ("reproduced", "foreign")] == []
 
 
 def test_there_are_cases() -> None:

@@ -10,7 +10,9 @@ from pathlib import Path
 from reconciler.daemon.past import Past
 from reconciler.wiring import build_parts
 from tests.support.git_env import commit_files, git, make_bare, read_file
-from tests.support.world import CLUSTERS, Files, World, small_world
+from tests.support.policies import RINGS, labelled_package, policy, publish, rolled_out, rollout_world
+from tests.support.templates import bundle, kafka, template_world
+from tests.support.world import CLUSTERS, Files, World, config_map, small_world, variant
 
 
 class HistoryWorld(World):
@@ -76,5 +78,28 @@ def with_history(world: World) -> HistoryWorld:
 def history_published(folder: Path) -> HistoryWorld:
     """Return the small world with its config in a repository, and all packages published."""
     world = with_history(small_world(folder))
+    world.publish()
+    return world
+
+
+def rollout_history(folder: Path) -> HistoryWorld:
+    """Return three rings, of which the last has not got a rule yet; all are at a later upstream."""
+    world = with_history(rollout_world(folder))
+    world.change({"policies/site.yaml": policy("site", [rolled_out(5)])})
+    world.sync()
+    publish(world, "amsterdam")
+    world.release("web", "v2", labelled_package("web", "site", image="2.0", notes=config_map("notes", a="b")))
+    world.change({f"web/{one}.yaml": variant(f"web-{one}", one, "web", "v2") for one in RINGS})
+    world.sync()
+    publish(world, *RINGS)
+    return world
+
+
+def templates_history(folder: Path) -> HistoryWorld:
+    """Return two clusters with Kafkas and pools, of which Berlin's Kafka has another template by now."""
+    world = with_history(template_world(folder))
+    world.publish()
+    world.release("kafka", "v2", bundle("kafka", kafka=kafka({"pod": {"priorityClassName": "calm"}})))
+    world.change({"kafka/berlin.yaml": variant("kafka-berlin", "berlin", "kafka", "v2")})
     world.publish()
     return world
