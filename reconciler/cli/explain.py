@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from typing import Protocol
 
 import click
 
 from reconciler.cli.ends import status_of, told_plainly
-from reconciler.cli.exits import CannotRunError
+from reconciler.cli.exits import ERROR_FINDING, FINE, CannotRunError
 from reconciler.cli.reviewing import PlaceType, Setup, offline_option, setup_options
 from reconciler.cli.shared import config_of, progress
-from reconciler.daemon.explain import Explainer, explainer
+from reconciler.daemon.explain import explainer
+from reconciler.daemon.explain_past import past_explainer
+from reconciler.daemon.past import Past
 from reconciler.daemon.review import Place, UnknownPlaceError
 from reconciler.planning.without import Layer
 from reconciler.reporting.explain import explain
@@ -19,6 +22,18 @@ from reconciler.reporting.explain_without import with_each_left_out
 from reconciler.reporting.explain_words import explanation_data, explanation_text
 from reconciler.reporting.explanation import Explained, Explanation, NothingToExplainError
 from reconciler.wiring import build_parts
+
+
+class _Explainer(Protocol):
+    """Explains one package, as it is to be, or as it was."""
+
+    def explained(self) -> Explained:
+        """Return what is known of the package."""
+        ...
+
+    def without(self, layer: Layer) -> Explained:
+        """Return what would be known of it without a layer."""
+        ...
 
 
 class PackageType(PlaceType):
@@ -37,12 +52,14 @@ class PackageType(PlaceType):
 @click.argument("resource", metavar="[RESOURCE", required=False, default="")
 @click.argument("pointer", metavar="[POINTER]]", required=False, default="")
 @offline_option
+@click.option("--at", metavar="COMMIT", default="", help="As it stands at a commit of its repository.")
 @setup_options
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to tell it.")
 def command(
     place: Place,
     resource: str,
     pointer: str,
+    at: str,
     offline: bool,
     config: str | None,
     settings_file: str | None,
@@ -53,10 +70,10 @@ def command(
     """Tell which rules set what in a package: the layers of each value, the last of which won.
 
     RESOURCE is Kind/name or Kind/namespace/name; POINTER a JSON pointer in it, or the name of an option of a Plugin.
-    Values that no rule set are told from where they come. Nothing is pushed.
+    With --at it is made again as it stands at a commit, by the config of then. Nothing is pushed.
     """
     try:
-        explanation = _look(place, resource, pointer, Setup(config, settings_file, fleet, cache, offline))
+        explanation = _look(place, at, resource, pointer, Setup(config, settings_file, fleet, cache, offline))
     except (UnknownPlaceError, NothingToExplainError) as error:
         raise CannotRunError(str(error)) from error
     if output == "json":
@@ -64,22 +81,29 @@ def command(
         click.echo(json.dumps(explanation_data(explanation), indent=2, default=str))
     else:
         click.echo(explanation_text(explanation), nl=False)
-    return status_of(explanation.explained.findings)
+    # what cannot be made again is no finding of today's config
+    is_gone = bool(at) and explanation.explained.rendered is None
+    return status_of(explanation.explained.findings) or (ERROR_FINDING if is_gone else FINE)
 
 
-def _look(place: Place, resource: str, pointer: str, setup: Setup) -> Explanation:
+def _look(place: Place, at: str, resource: str, pointer: str, setup: Setup) -> Explanation:
     with told_plainly(), progress() as show:
         settings = setup.read()
         parts = build_parts(
             settings, config_of(settings), missing_is_empty=True, fetches=not setup.offline, progress=show
         )
         with parts.remotes as remotes:
-            one = explainer(place, parts.source, remotes, parts.tools)
+            if at:
+                one: _Explainer = past_explainer(
+                    place, at, Past(parts.source, parts.history, remotes, parts.tools), parts.names
+                )
+            else:
+                one = explainer(place, parts.source, remotes, parts.tools)
             explanation = explain(one.explained(), resource, pointer)
             return with_each_left_out(explanation, partial(_try, one)) if pointer else explanation
 
 
-def _try(one: Explainer, layer: Layer) -> Explained | str:
+def _try(one: _Explainer, layer: Layer) -> Explained | str:
     try:
         return one.without(layer)
     except UnknownPlaceError:

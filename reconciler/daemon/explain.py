@@ -48,7 +48,7 @@ class Explainer:
         return self._explained(replace(self.found, snapshot=changed, catalog=self.tools.read_catalog(changed)), None)
 
     def _explained(self, found: Gathered, without: InRender | None) -> Explained:
-        destination = _destination(self.place, self.tools.destinations(found.catalog))
+        destination = destination_of(self.place, self.tools.destinations(found.catalog))
         begun = begin(found, self.remotes, self.tools)
         surveyed = begun.desk.look(destination, begun.destinations)
         known = Explained(str(self.place), found.snapshot.id, found.catalog.objects)
@@ -108,7 +108,8 @@ def _words(conditions: Sequence[Condition]) -> str:
     return f"{ready.reason}: {ready.message}"
 
 
-def _destination(place: Place, known: Iterable[Destination]) -> Destination:
+def destination_of(place: Place, known: Iterable[Destination]) -> Destination:
+    """Return the destination of a place. Raises UnknownPlaceError."""
     by_name = {one.name: one for one in known}
     if place.cluster not in by_name:
         listed = alike_first(place.cluster, by_name)

@@ -218,12 +218,17 @@ class Past:
         snapshot = self._config(config, opened)
         if isinstance(snapshot, Unmade):
             return snapshot
+        found = self.by(snapshot, opened, told, exactly=exactly)
+        self.tell(f"config {short(config)}", 1, 1)
+        return found
+
+    def by(self, snapshot: ConfigSnapshot, opened: Opened, told: Iterable[Told], *, exactly: bool = False) -> Then:
+        """Return what `then` does of a config that was read."""
         catalog = opened.catalog if snapshot is opened.snapshot else self._tools.read_catalog(snapshot)
         upstreams, _ = self._tools.urls(catalog)
         self._fetch(upstreams, ())
         moved = self._moved(catalog, tuple(told), exactly=exactly)
         room = self._tools.rooms(catalog, self._remotes.as_of(moved), opened.states, int(self._tools.clock()))
-        self.tell(f"config {short(config)}", 1, 1)
         # what comes out is looked at closely, where it is not what stands there
         return Then(snapshot, catalog, room, replace(self._tools.renderer(catalog), keeps_stages=True))
 

@@ -13,6 +13,7 @@ from reconciler.packages.package import Package
 from reconciler.planning.conflicts import place_of
 from reconciler.planning.outcome import Rendered
 from reconciler.planning.source import Ingredients, overruled
+from reconciler.planning.stages import FilesStage
 from reconciler.planning.template_edits import taken_out
 from reconciler.rules.remembered import Remembered
 from reconciler.rules.templates.change import changes
@@ -89,8 +90,9 @@ class Templating:
             return replace(rendered, reason=faults[0].code)
         mine = {one.child.key for one in done.effects}
         moved = changes(before, now, self.options, mine)
+        kept = (*plain.stages, FilesStage("template", done.files)) if plain.stages else ()
         return replace(
-            rendered, files=done.files, templates=done, template_changes=moved,
+            rendered, files=done.files, templates=done, template_changes=moved, stages=kept,
             overruled=(*plain.overruled, *self._overruled(plain, made, done.files)),
         )  # fmt: skip
 

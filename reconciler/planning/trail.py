@@ -174,8 +174,6 @@ def _stages(rendered: Rendered) -> Iterator[Stage]:
     yield FilesStage("edit", source.plain)
     yield FilesStage("draft", source.files)
     yield from rendered.stages
-    if rendered.templates:
-        yield FilesStage("template", rendered.templates.files)
 
 
 class _Trail:

@@ -57,6 +57,8 @@ def explanation_data(explanation: Explanation) -> dict[str, Any]:
     return told({
         "package": one.place,
         "config": one.config,
+        "at": one.at,
+        "isSure": one.is_sure if one.at else None,
         "owner": one.owner.as_data() if one.owner else None,
         "upstream": one.variant.source.as_data() if one.variant else None,
         "inputs": told(_inputs(one)),
@@ -79,8 +81,12 @@ def _inputs(one: Explained) -> dict[str, Any]:
 
 def _heading(one: Explained) -> Iterator[str]:
     yield one.place
+    if one.at:
+        yield f"  as it stands at {one.at[:_SHORT]}, by the config {one.config[:_SHORT]}"
+    if not one.is_sure:
+        yield "  made again it comes out otherwise than it stands there; what is told is of what comes out"
     if one.trouble:
-        yield f"  it stays as it is: {one.trouble}"
+        yield f"  {'' if one.at else 'it stays as it is: '}{one.trouble}"
     yield from (f"  {line}" for line in finding_lines(one.findings))
     if one.owner:
         made_by = f", made by {one.owner.set}" if one.owner.set else ""

@@ -28,7 +28,8 @@ class Explained:
     """What is known of one package at `place`, as `repository/package`, by one config: `objects` are that config's.
 
     `rendered` is None where it was not made, or must not be used. `trouble` says why it waits or is withheld,
-    `findings` are the errors of that.
+    `findings` are the errors of that. `at` is the commit of its branch, where it was made again as it stands there;
+    `is_sure`: what was made is what stands there.
     """
 
     place: str
@@ -39,6 +40,8 @@ class Explained:
     rendered: Rendered | None = None
     trouble: str = ""
     findings: tuple[Finding, ...] = ()
+    at: str = ""
+    is_sure: bool = True
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,102 @@
+"""`reconciler explain --at`: a package as it stood at a commit, by the config of then, whatever has moved since."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.beginnings import begin
+from tests.support.command_line import Ended, run_in
+from tests.support.git_env import git, read_refs
+from tests.support.history_world import HistoryWorld, history_published
+from tests.support.world import World, config_map
+
+API = ("berlin/gateway", "ConfigMap/endpoints", "/data/api")
+ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> HistoryWorld:
+    return begin(tmp_path, history_published)
+
+
+def run(world: World, *arguments: str) -> Ended:
+    places = ("--config", world.source, "--fleet", str(world.fleet), "--cache", str(world.folder / "cache"))
+    return run_in(world.folder, ENVIRONMENT, "explain", *arguments, *places)
+
+
+def steps(world: World, *arguments: str) -> list[dict[str, Any]]:
+    done = run(world, *arguments, "-o", "json")
+    assert done.returncode == 0, done.stderr
+    (value,) = json.loads(done.stdout)["values"]
+    found: list[dict[str, Any]] = value["steps"]
+    return found
+
+
+def head(world: HistoryWorld) -> str:
+    return git(world.fleet, "rev-parse", "clusters/berlin")
+
+
+def test_a_commit_of_the_past_is_told_by_the_config_of_then(world: HistoryWorld) -> None:
+    then = head(world)
+    before = steps(world, *API)
+    world.change({"regions/north.yaml": "# moved down\n" + config_map("region-north", api="elsewhere")})
+    world.publish()
+
+    now, past = steps(world, *API), steps(world, *API, "--at", then)
+
+    assert (now[-1]["after"], now[-1]["line"]) == ("elsewhere", before[-1]["line"] + 1)
+    assert [(one["layer"], one["after"], one.get("line")) for one in past] == [
+        (one["layer"], one["after"], one.get("line")) for one in before
+    ]
+
+
+def test_an_edit_since_is_the_last_step(world: HistoryWorld) -> None:
+    commit = world.edit("clusters/berlin", "gateway/deployment.yaml", "replicas: 2", "replicas: 7")
+
+    found = steps(world, "berlin/gateway", "Deployment/gateway", "/spec/replicas", "--at", commit)
+
+    assert [(one["layer"], one["after"]) for one in found] == [("upstream", 2), ("edit", 7)]
+
+
+def test_it_is_told_offline(world: HistoryWorld, tmp_path: Path) -> None:
+    then, wanted = head(world), steps(world, *API, "--at", "clusters/berlin")
+    refs = read_refs(world.fleet)
+    for gone in (world.fleet, world.catalog):
+        shutil.move(gone, tmp_path / f"away-{gone.name}")
+
+    assert steps(world, *API, "--at", then, "--offline") == wanted
+    assert refs["refs/heads/clusters/berlin"] == then
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        pytest.param(["berlin/gateway", "--at", "nowhere"], "nowhere", id="commit"),
+        pytest.param(
+            ["berlin/gatewoy", "--at", "clusters/berlin"], "there is no such package of ours at", id="package"
+        ),
+        pytest.param(["berlino/gateway", "--at", "clusters/berlin"], "there is no Repository or cluster", id="cluster"),
+    ],
+)
+def test_what_is_not_there_is_told(world: HistoryWorld, arguments: list[str], told: str) -> None:
+    done = run(world, *arguments)
+
+    assert done.returncode == 3
+    assert told in done.stderr
+
+
+def test_what_nobody_can_make_any_more_says_why(world: HistoryWorld) -> None:
+    status = world.text("clusters/berlin", ".reconciler/gateway.yaml")
+    (config,) = (line.split()[-1] for line in status.splitlines() if line.strip().startswith("config:"))
+    world.commit("clusters/berlin", {".reconciler/gateway.yaml": status.replace(config, "0b" * 20)})
+
+    done = run(world, "berlin/gateway", "--at", "clusters/berlin")
+
+    assert done.returncode == 1
+    assert "it cannot be made again: its config 0b0b0b0b0b0b cannot be read any more" in done.stdout
