@@ -15,7 +15,7 @@ from reconciler.krm.pointer import PointerError, parse_pointer
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.planning.outcome import Rendered
 from reconciler.planning.trail import trail_of
-from reconciler.reporting.explain_page import Page, recorded_value, room_entries
+from reconciler.reporting.explain_page import Page, UnmadePage, unmade_pages
 from reconciler.reporting.explain_steps import Teller
 from reconciler.reporting.explanation import Explained, Explanation, NothingToExplainError, Value
 from reconciler.reporting.templates import children_data
@@ -33,12 +33,13 @@ def explain(explained: Explained, resource: str = "", place: str = "") -> Explan
     of a Plugin. Raises NothingToExplainError.
     """
     book, layers = _Book(explained), _ordering(explained)
-    if not resource or not book.values:
-        told = tuple(one for one in book.values if not one.is_plain)
+    if not resource or not book.pages:
+        told = tuple(one for page in book.pages for one in page.values if not one.is_plain)
         return Explanation(explained, told, layers, book.children)
-    names = book.names(resource)
-    values = tuple(one for one in book.values if one.resource in names)
+    pages = book.named(resource)
+    values = tuple(one for page in pages for one in page.values)
     if not place:
+        names = {one.resource for one in pages}
         children = tuple(one for one in book.children if one["resource"] in names)
         return Explanation(explained, values, layers, children, resource)
     found = _at(values, _wanted(values, place, explained))
@@ -89,25 +90,24 @@ def alike_first(wanted: str, names: Iterable[str]) -> str:
 
 
 class _Book:
-    """What there is to tell of a package: every value of its resources, those that are gone included."""
+    """What there is to tell of a package: a page for each of its resources, those that are gone included."""
 
     def __init__(self, explained: Explained) -> None:
         self._explained = explained
 
     @cached_property
-    def values(self) -> tuple[Value, ...]:
-        """Every value, in the order of the package's files."""
+    def pages(self) -> tuple[Page | UnmadePage, ...]:
+        """The pages, in the order of the package's files."""
         one = self._explained
         if one.variant is None:
             return ()
         if one.rendered is None:
             # it was not made: what its room says of the values that it was to have is all there is
-            teller = Teller(one, one.variant, Rendered(FileTree()), {})
-            return tuple(recorded_value(entry, teller) for entry in room_entries(one.variant))
+            return unmade_pages(Teller(one, one.variant, Rendered(FileTree()), {}))
         tracks = trail_of(one.rendered)
         kptfiles = {dirname(track.place[0]): track for track in tracks if basename(track.place[0]) == KPTFILE}
         teller = Teller(one, one.variant, one.rendered, kptfiles)
-        return tuple(value for track in tracks for value in Page(track, teller).values())
+        return tuple(Page(track, teller) for track in tracks)
 
     @cached_property
     def children(self) -> tuple[Mapping[str, Any], ...]:
@@ -115,12 +115,11 @@ class _Book:
         templates = self._explained.rendered.templates if self._explained.rendered else None
         return tuple(children_data(templates.effects if templates else ()))
 
-    def names(self, asked: str) -> frozenset[str]:
-        """Return the resources that are asked for, as `Kind/namespace/name`."""
-        known = {one.resource for one in self.values}
-        found = frozenset(one for one in known if asked in (one, _without_namespace(one)))
+    def named(self, asked: str) -> tuple[Page | UnmadePage, ...]:
+        """Return the pages of the resources that are asked for, as `Kind/name` or `Kind/namespace/name`."""
+        found = tuple(one for one in self.pages if asked in (one.resource, _without_namespace(one.resource)))
         if not found:
-            listed = alike_first(asked, known)
+            listed = alike_first(asked, (one.resource for one in self.pages))
             raise NothingToExplainError(f"{self._explained.place} has no resource {asked}; it has {listed}")
         return found
 

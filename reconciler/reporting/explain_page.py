@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -37,17 +37,36 @@ def recorded_value(entry: Entry, teller: Teller) -> Value:
     return Value(entry["file"], entry["resource"], entry["pointer"], steps, entry.get("option", ""))
 
 
+@dataclass(frozen=True)
+class UnmadePage:
+    """What is to be told of a resource that was not made."""
+
+    resource: str
+    values: tuple[Value, ...]
+
+
+def unmade_pages(teller: Teller) -> tuple[UnmadePage, ...]:
+    """Return a page for each resource that a room tells of, though none of them was made."""
+    values = [recorded_value(entry, teller) for entry in room_entries(teller.variant)]
+    names = dict.fromkeys(one.resource for one in values)
+    return tuple(UnmadePage(name, tuple(one for one in values if one.resource == name)) for name in names)
+
+
 class Page:
-    """All that is to be told of one resource on its way."""
+    """All that is to be told of one resource on its way; `resource` is its `Kind/namespace/name`."""
 
     def __init__(self, track: Track, teller: Teller) -> None:
         self._track = track
         self._teller = teller
         self._file = track.place[0]
-        self._resource = str(_key(track.last))
+        self.resource = str(_key(track.last))
 
-    def values(self) -> Iterator[Value]:
-        """Yield each value in the order of the resource, then what is gone, and what stands within a text."""
+    @cached_property
+    def values(self) -> tuple[Value, ...]:
+        """Each value in the order of the resource, then what is gone, and what stands within a text."""
+        return tuple(self._values())
+
+    def _values(self) -> Iterator[Value]:
         paths = list(_leaves(self._track.last, (), frozenset(self._by_room)))
         yield from (self._value(path, self._track.changes(path)) for path in paths)
         yield from self._removed()
@@ -64,7 +83,7 @@ class Page:
             steps = tuple(_hidden(one) for one in steps)
         is_whole = entry is not None and not entry["pointer"]
         is_plain = len(steps) == 1 and (is_whole or steps[0].layer in SOURCES)
-        return Value(self._file, self._resource, _pointer(path), _masked(steps), option, is_plain)
+        return Value(self._file, self.resource, _pointer(path), _masked(steps), option, is_plain)
 
     def _steps(self, path: Path, changes: Sequence[Change], entry: Entry | None) -> Iterator[Step]:
         template = self._by_template.get(path)
@@ -72,7 +91,7 @@ class Page:
         beneath: list[Step] = []
         if template and not templated:
             # what the parent has is beneath what is the child's own
-            beneath = [one for one in self._teller.recorded(template["steps"]) if one.by != self._resource]
+            beneath = [one for one in self._teller.recorded(template["steps"]) if one.by != self.resource]
         yield from beneath
         if beneath and changes:
             changes = [replace(changes[0], before=beneath[-1].after), *changes[1:]]
@@ -127,7 +146,7 @@ class Page:
         ]
 
     def _mine(self, entries: Iterable[Entry]) -> Iterator[Entry]:
-        return (one for one in entries if (one["file"], one["resource"]) == (self._file, self._resource))
+        return (one for one in entries if (one["file"], one["resource"]) == (self._file, self.resource))
 
     def _is_within(self, change: Change, path: Path) -> bool:
         """Tell whether a policy changed something within a text, which is told by itself."""
