@@ -30,6 +30,7 @@ from reconciler.planning.standing import Heads, removal_names
 from reconciler.planning.state import DestinationState
 from reconciler.planning.survey import Surveyed, Workshop, survey
 from reconciler.planning.tags import missing_tags, tag_start
+from reconciler.planning.unmoved import comes_to_the_same
 from reconciler.reporting.hydrator_metadata import metadata_file
 from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.guards import ACK_DELETIONS
@@ -79,6 +80,7 @@ class Desk:
         self.renders = 0
         self.rollouts = Rollouts()
         self._clusters: dict[str, Surveyed | None] = {}
+        self._decided: dict[ObjectKey, Decided] = {}
 
     def tell(self, stage: str, done: int, total: int) -> None:
         """Say how far the pass is."""
@@ -138,9 +140,36 @@ class Desk:
             self.tell("planning", index, len(destinations))
             decided.append(self._decide(one))
         self.tell("planning", len(destinations), len(destinations))
+        self._decided |= {one.destination.key: one for one in decided if isinstance(one, Decided)}
         settled = (one.reconciled for one in (*others, *decided))
         reconciled: frozenset[ObjectKey] = frozenset().union(*settled)
         return [self._finish(one, reconciled) for one in decided]
+
+    def plan_beside(
+        self, destinations: Sequence[Destination], other: Desk, plans: Iterable[DestinationPlan]
+    ) -> list[DestinationPlan]:
+        """Return the plans of destinations; `plans` are those of another config over the same remotes, by its desk.
+
+        What comes to the same by both is not decided again. Where rules come in waves, all of it is.
+        """
+        if self._render.last_mile.rollouts or other._render.last_mile.rollouts:
+            return self.plan(destinations, ())
+        known = {one.destination.key: one for one in plans}
+        same = {
+            one.key: replace(known[one.key], destination=one, tags=())
+            for one in destinations
+            if one.key in known and self._comes_to_the_same(one, other)
+        }
+        planned = self.plan([one for one in destinations if one.key not in same], same.values())
+        found = {**same, **{one.destination.key: one for one in planned}}
+        return [found[one.key] for one in destinations]
+
+    def _comes_to_the_same(self, destination: Destination, other: Desk) -> bool:
+        known = other._decided.get(destination.key)
+        if known is None or replace(known.destination, where=destination.where) != destination:
+            return False
+        clashes = (destination.key in self._conflicts, destination.key in other._conflicts)
+        return not any(clashes) and comes_to_the_same(known, self._claims(destination), self._render.answers)
 
     def look(self, destination: Destination, others: Iterable[Destination]) -> Surveyed | DestinationPlan:
         """Return one destination ready to be decided; only where rules come in waves, the others are looked at."""
@@ -169,7 +198,12 @@ class Desk:
         dry = self.snapshot.dry
         if dry is None:
             return plan.layouts
-        return for_promoter(plan, self._tools.draft_template, metadata_file(dry))
+        return for_promoter(plan, self._tools.draft_template, self._metadata)
+
+    @cached_property
+    def _metadata(self) -> bytes:
+        assert self.snapshot.dry, "only a commit is named"
+        return metadata_file(self.snapshot.dry)
 
     def _survey(self, destination: Destination) -> Surveyed | DestinationPlan:
         try:

@@ -68,7 +68,7 @@ def impact(asked: Range, configs: Configs, remotes: Remotes, tools: Tools) -> Im
     begun = begin(before, remotes, tools)
     base = plan_fleet(before, begun, tools)
     going = begin(after, remotes, tools)
-    head = plan_fleet(after, going, tools)
+    head = plan_fleet(after, going, tools, (begun, base))
     read = partial(_read, begun.desk, going.desk)
     found = tuple(read(one) for one in effects(base, head))
     labels = {name: one.labels for name, one in {**begun.desk.clusters, **going.desk.clusters}.items()}

@@ -232,9 +232,15 @@ def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publishe
     return Report(fleet, outcomes, written, desk.renders, due, proposed, tagged, approved, requested.opened)
 
 
-def plan_fleet(found: Gathered, begun: Begun, tools: Tools) -> FleetPlan:
-    """Return what a pass decides for the whole fleet; nothing is committed, and so nothing can be published."""
-    plans = begun.desk.plan(begun.destinations, ())
+def plan_fleet(found: Gathered, begun: Begun, tools: Tools, beside: tuple[Begun, FleetPlan] | None = None) -> FleetPlan:
+    """Return what a pass decides for the whole fleet; nothing is committed, and so nothing can be published.
+
+    `beside` is what another config comes to over the same remotes: what is the same by both is not decided again.
+    """
+    if beside:
+        plans = begun.desk.plan_beside(begun.destinations, beside[0].desk, beside[1].destinations)
+    else:
+        plans = begun.desk.plan(begun.destinations, ())
     return _fleet(found, begun, plans, plan_proposal(found, begun.room, tools, plans))
 
 

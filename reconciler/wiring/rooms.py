@@ -95,7 +95,7 @@ class _Layout:
 
 
 class Catalogs:
-    """What planning asks of a catalog besides its objects; remembered for the last one, as what rooms made of it is."""
+    """What planning asks of a catalog besides its objects; two layouts are remembered, and what rooms made of one."""
 
     def __init__(self, settings: Settings, source: Source, functions: AllFunctions, *, offline: bool = False) -> None:
         self._settings = settings
@@ -104,7 +104,7 @@ class Catalogs:
         self._limits = Limits(**settings.limits.cel.model_dump())
         self._offline = offline
         self._functions = functions
-        self._last: tuple[Catalog, _Layout] | None = None
+        self._layouts: list[tuple[Catalog, _Layout]] = []
         self._presets_made = PresetMemory()
         self._components_made = ComponentMemory()
         self._published: Remembered[Published] = Remembered()
@@ -231,10 +231,12 @@ class Catalogs:
         return tuple(dict.fromkeys(layout.urls[name] for name in found))
 
     def _layout(self, catalog: Catalog) -> _Layout:
-        # the same for all questions of a pass; a catalog never changes
-        if self._last is None or self._last[0] is not catalog:
-            self._last = (catalog, self._find_layout(catalog))
-        return self._last[1]
+        # the same for all questions of a pass; a catalog never changes, and two of them may be compared
+        known = next((one for one in self._layouts if one[0] is catalog), None)
+        if known is None:
+            known = (catalog, self._find_layout(catalog))
+            self._layouts = [*self._layouts[-1:], known]
+        return known[1]
 
     def _find_layout(self, catalog: Catalog) -> _Layout:
         repositories, findings = read_repositories(catalog)

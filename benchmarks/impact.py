@@ -1,0 +1,170 @@
+"""How long it takes to tell the impact of a change over a large fleet: of one region, of nothing, of every cluster.
+
+    python benchmarks/impact.py                            1,000 clusters as branches of one fleet repository
+    python benchmarks/impact.py --clusters 100 --json      a small one, as data
+    python benchmarks/impact.py --profile                  where the time goes, of the change of one region
+
+The world is that of `fleet.py`, synced once. Each change is a commit of the config. It is measured as a process of its
+own (`reconciler impact`), and a second time inside of one process, in which the config and all states are loaded.
+"""
+
+from __future__ import annotations
+
+import cProfile
+import gc
+import json
+import os
+import pstats
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import chdir
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+
+PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+
+from benchmarks.fleet_world import Sizes, build_world, change_a_region  # noqa: E402
+from reconciler.__main__ import VALUES_BETWEEN_COLLECTIONS  # noqa: E402
+from reconciler.daemon.impact import Configs, Range, impact  # noqa: E402
+from reconciler.reporting.impact import ImpactReview, review_impact  # noqa: E402
+from reconciler.reporting.impact_words import impact_markdown  # noqa: E402
+from reconciler.settings import Settings  # noqa: E402
+from reconciler.wiring import Parts, build_parts  # noqa: E402
+
+GIT = ["git", "-c", "user.name=bench", "-c", "user.email=bench@example.com", "-C", "config"]
+CHANGES = ("nothing", "one region", "every cluster")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measured impact: seconds of the clock and of CPU, git's included, and what it came to."""
+
+    name: str
+    seconds: float
+    cpu_seconds: float
+    packages: int
+    groups: int
+
+
+@click.command()
+@click.option("--clusters", default=1_000, show_default=True)
+@click.option("--regions", default=20, show_default=True)
+@click.option("--files", default=10, show_default=True, help="Files of the package, its Kptfile included.")
+@click.option("--json", "as_json", is_flag=True, help="Figures as data.")
+@click.option("--profile", is_flag=True, help="Profile the change of one region, in a process that has loaded all.")
+def main(clusters: int, regions: int, files: int, as_json: bool, profile: bool) -> None:
+    """Build a fleet, sync it, and measure the impact of three changes."""
+    gc.set_threshold(VALUES_BETWEEN_COLLECTIONS)
+    with tempfile.TemporaryDirectory(prefix="impact-") as folder, chdir(folder):
+        build_world(Path(), Sizes(clusters, regions, files, 1))
+        _prepare()
+        if profile:
+            _profile()
+            return
+        measures = [*_fresh(), *_loaded()]
+    click.echo(json.dumps([asdict(one) for one in measures], indent=2) if as_json else _table(clusters, measures))
+
+
+def _prepare() -> None:
+    """Commit the config, sync it, and commit each change; tags name them."""
+    subprocess.run([*GIT, "init", "--quiet", "--initial-branch=main"], check=True)
+    _commit("base")
+    sync = ["sync", "config", "--fleet", "./fleet-0.git", "--cache", "cache", "-o", "json"]
+    subprocess.run([sys.executable, "-m", "reconciler", *sync], env=_environment(), check=True, capture_output=True)
+    Path("config/notes.yaml").write_text("# nothing that anybody reads\n")
+    _commit("nothing")
+    change_a_region(Path())
+    _commit("one-region")
+    package_set = Path("config/set.yaml")
+    package_set.write_text(package_set.read_text().replace("namespace: edge", "namespace: outer"))
+    _commit("every-cluster")
+
+
+def _commit(tag: str) -> None:
+    for words in (["add", "--all"], ["commit", "--quiet", "-m", tag], ["tag", tag]):
+        subprocess.run([*GIT, *words], check=True)
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(PROJECT)}
+
+
+def _fresh() -> Iterator[Measure]:
+    for name in CHANGES:
+        arguments = [_range(name), "--config", "config", "--fleet", "./fleet-0.git", "--cache", "cache", "-o", "json"]
+        began, before = time.perf_counter(), os.times()
+        done = subprocess.run(
+            [sys.executable, "-m", "reconciler", "impact", *arguments],
+            env=_environment(),
+            check=False,
+            capture_output=True,
+        )
+        seconds, after = time.perf_counter() - began, os.times()
+        told = json.loads(done.stdout)
+        cpu = after.children_user + after.children_system - before.children_user - before.children_system
+        yield Measure(f"{name}, a process of its own", seconds, cpu, len(told["packages"]), len(told["groups"]))
+
+
+def _loaded() -> Iterator[Measure]:
+    parts = _parts()
+    with parts.remotes:
+        _look(parts, CHANGES[0])
+        for name in CHANGES:
+            began, before = time.perf_counter(), os.times()
+            seen = _look(parts, name)
+            seconds, after = time.perf_counter() - began, os.times()
+            yield Measure(
+                f"{name}, all loaded", seconds, sum(after[:4]) - sum(before[:4]), len(seen.affected), len(seen.groups)
+            )
+
+
+def _profile() -> None:
+    parts = _parts()
+    with parts.remotes:
+        _look(parts, CHANGES[0])
+        with cProfile.Profile() as profile:
+            _look(parts, CHANGES[1])
+    pstats.Stats(profile).sort_stats("cumulative").print_stats(60)
+
+
+def _parts() -> Parts:
+    own = {"config": {"url": "config"}, "fleet": {"url": "./fleet-0.git"}, "cache": str(Path("cache").absolute())}
+    return build_parts(Settings.model_validate(own), "config", missing_is_empty=True)
+
+
+def _look(parts: Parts, name: str) -> ImpactReview:
+    base, head = _range(name).split("..")
+    seen = review_impact(
+        impact(Range(base, head), Configs(parts.source, parts.history(), "main"), parts.remotes, parts.tools)
+    )
+    impact_markdown(seen)
+    return seen
+
+
+def _range(name: str) -> str:
+    names = ("base", *(one.replace(" ", "-") for one in CHANGES))
+    head = name.replace(" ", "-")
+    return f"{names[names.index(head) - 1]}..{head}"
+
+
+def _table(clusters: int, measures: list[Measure]) -> str:
+    lines = [
+        f"{clusters} clusters\n",
+        "| change | seconds | CPU seconds | packages | groups |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    lines += [
+        f"| {one.name} | {one.seconds:.2f} | {one.cpu_seconds:.2f} | {one.packages} | {one.groups} |"
+        for one in measures
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
