@@ -5,9 +5,9 @@ Only what its documentation promises stands here; operators and admission have r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from reconciler.reporting.changes import Changes
 from reconciler.reporting.fields import ABSENT, FieldChange, FieldPath
@@ -43,7 +43,7 @@ class _Rule:
     def concerns(self, change: FieldChange) -> bool:
         if self.defaulted and change.after is ABSENT:
             return False
-        return any(_meet(field, change.path) for field in self.fields) and not any(
+        return any(_meet(field, change) for field in self.fields) and not any(
             change.path[: len(field)] == field for field in self.besides
         )
 
@@ -142,7 +142,17 @@ def _dropped_versions(one: ObjectChange) -> Iterator[Consequence]:
             yield Consequence("destroys", one.name, why)
 
 
-def _meet(field: FieldPath, path: FieldPath) -> bool:
-    """Return whether a change at a path touches a field: inside of it, or all that it stands in."""
-    shorter = min(len(field), len(path))
-    return field[:shorter] == path[:shorter]
+def _meet(field: FieldPath, change: FieldChange) -> bool:
+    """Return whether a change touches a field: inside of it, or in all that it stands in."""
+    path = change.path
+    if len(path) >= len(field):
+        return path[: len(field)] == field
+    return field[: len(path)] == path and any(_has(one, field[len(path) :]) for one in (change.before, change.after))
+
+
+def _has(value: Any, path: FieldPath) -> bool:
+    for step in path:
+        if not isinstance(value, Mapping) or step not in value:
+            return False
+        value = value[step]
+    return True
