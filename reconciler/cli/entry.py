@@ -24,6 +24,7 @@ COMMANDS = {
     "render": "Write what the draft branches would hold to a folder.",
     "validate": "List every finding in the config.",
     "status": "Show what stands: the status branch in a few lines.",
+    "report": "Write the fleet as one HTML file.",
     "drafts": "List the open drafts.",
     "show": "Show the drafts of a cluster, or of one package.",
     "propose": "Propose drafts: they are ready to be approved.",

@@ -107,7 +107,7 @@ def _prepared(review: Review, task: _Task, act: Act) -> tuple[Acted, PushUnit | 
         case lifecycle.Publish(whole=True) if review.merges(draft):
             return _merged(review, told, draft, act), None
         case _:
-            moves = carry_out(decision, draft, act, review.remote(draft), review.state_ref)
+            moves = carry_out(decision, draft, act, review.remote(draft.destination), review.state_ref)
             end = replace(told, outcome="done", commit=moves.commit or "", warnings=draft.warnings(task.packages))
             return end, PushUnit(task.name, moves.updates)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from reconciler.daemon.acts import rejection
 from reconciler.daemon.publish import HEADS, proposed_ref
@@ -23,7 +23,7 @@ from reconciler.reporting.commit_message import sync_message
 from reconciler.reporting.open_drafts import PackageSheet, Rejection, Sheet
 from reconciler.reporting.review_messages import PACKAGE_TRAILER, causes_in, reason_in, templates_in
 from reconciler.snapshot.files import FileTree
-from reconciler.snapshot.objects import EMPTY_TREE, TreeId
+from reconciler.snapshot.objects import EMPTY_TREE, UNDATED_SECONDS, TreeId
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,17 @@ class RefNames:
 
 @dataclass(frozen=True)
 class Bench:
-    """A destination under review: its open drafts, the packages that are known there, or why it cannot be read."""
+    """A destination under review: its open drafts, the packages that are known there, or why it cannot be read.
+
+    `ground` is what all that was read from, None where nothing was; `labels` are the destination's.
+    """
 
     destination: Destination
     drafts: tuple[OpenDraft, ...] = ()
     packages: frozenset[str] = frozenset()
     trouble: str = ""
+    ground: Ground | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 class DraftReader:
@@ -78,7 +83,7 @@ class DraftReader:
         objects = DestinationObjects(remote, destination)
         now = settle_drafts(recognise(state, destination, heads, objects), destination, heads, objects)
         ground = Ground(destination, now, heads, objects, self._names.draft)
-        return Bench(destination, open_drafts(ground, objects), frozenset(now.packages))
+        return Bench(destination, open_drafts(ground, objects), frozenset(now.packages), ground=ground)
 
     def _forgotten(self, destination: Destination, remote: Remote) -> str:
         branch = draft_branch(self._names.draft, destination, "")
@@ -99,7 +104,7 @@ class DraftReader:
 
     def sheet(self, draft: OpenDraft, packages: frozenset[str] = frozenset(), *, whole: bool = False) -> Sheet:
         """Return a draft with what its history tells; `whole` adds the files of these packages, or of all."""
-        remote = self.remote(draft)
+        remote = self.remote(draft.destination)
         objects = DestinationObjects(remote, draft.destination)
         commits = [remote.commit(one) for one in objects.first_parents(draft.base, draft.head) or ()]
         people = [one.author.name for one in commits if _is_a_persons(one, draft.destination)]
@@ -108,13 +113,13 @@ class DraftReader:
         behind = len(objects.first_parents(draft.base, draft.published) or ())
         return Sheet(
             draft, date, behind, tuple(dict.fromkeys(people)), self._rejection(draft, remote),
-            tuple(_package_sheet(one, remote, [commit.message for commit in commits]) for one in contents),
+            tuple(_package_sheet(one, remote, commits) for one in contents),
         )  # fmt: skip
 
-    def remote(self, draft: OpenDraft) -> Remote:
-        """Return the remote that a draft was read from."""
-        remote = self._remotes.get(draft.destination.url)
-        assert remote is not None, "a draft was read from it"
+    def remote(self, destination: Destination) -> Remote:
+        """Return the remote that a destination was read from."""
+        remote = self._remotes.get(destination.url)
+        assert remote is not None, "the destination was read from it"
         return remote
 
     def _rejection(self, draft: OpenDraft, remote: Remote) -> Rejection | None:
@@ -127,12 +132,14 @@ def _is_a_persons(commit: Commit, destination: Destination) -> bool:
     return PACKAGE_TRAILER not in commit.message and commit.message != sync_message(destination)
 
 
-def _package_sheet(one: DraftedPackage, remote: Remote, messages: Sequence[str]) -> PackageSheet:
+def _package_sheet(one: DraftedPackage, remote: Remote, commits: Sequence[Commit]) -> PackageSheet:
     trailer = f"{PACKAGE_TRAILER}{one.package}"
-    mine = [message for message in messages if trailer in message.splitlines()]
+    mine = [commit for commit in commits if trailer in commit.message.splitlines()]
     before, after = (_files(tree, remote.files) for tree in (one.published, one.drafted))
-    ours = mine[-1] if mine else ""
-    return PackageSheet(one, before, after, causes_in(ours), templates_in(ours))
+    ours = mine[-1].message if mine else ""
+    first = next(iter(mine or commits), None)
+    since = first.seconds if first and first.seconds != UNDATED_SECONDS else None
+    return PackageSheet(one, before, after, causes_in(ours), templates_in(ours), since)
 
 
 def _files(tree: TreeId | None, read: Callable[[TreeId], FileTree]) -> FileTree:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reconciler.daemon.open_drafts import Bench, DraftReader
 from reconciler.daemon.remotes import Remotes
+from reconciler.daemon.states import read_states
 from reconciler.daemon.tools import ConfigSource, Tools
 from reconciler.gitio.verdicts import PushReport, PushUnit
 from reconciler.krm.label_query import matches_query
@@ -65,28 +66,39 @@ class Review(DraftReader):
         super().__init__(remotes, tools.names)
         self._source = source
         self._tools = tools
+        self.config = ""
+        """The id of the config as it was last read, a commit's or `tree:` and a tree's."""
 
     def open(self, asked: Asked) -> tuple[Bench, ...]:
         """Fetch the destinations that are asked for and return what is open there, by name.
 
         Raises GitError without a readable config, UnknownPlaceError for a name that is none.
         """
-        catalog = self._tools.read_catalog(self._source.read())
+        snapshot = self._source.read()
+        self.config, catalog = snapshot.id, self._tools.read_catalog(snapshot)
         known = self._tools.destinations(catalog)
         _check_clusters(asked, known)
         clusters = read_inventory(catalog, read_repositories(catalog)[0]).clusters
-        chosen = [one for one in known if asked.wants(one.name, _labels(one, catalog, clusters))]
+        labels = {one: _labels(one, catalog, clusters) for one in known}
+        chosen = [one for one in known if asked.wants(one.name, labels[one])]
         self.fetch({one.url for one in chosen})
+        # one destination at a time would ask git for each of them
+        read_states(chosen, self._remotes, self.state_ref)
         clashes = conflicts(known)
         benches = [
             Bench(one, trouble=clashes[one.key].message) if one.key in clashes else self.look(one) for one in chosen
         ]
-        return tuple(sorted(benches, key=lambda bench: bench.destination.key.name))
+        labelled = (replace(bench, labels=labels[bench.destination]) for bench in benches)
+        return tuple(sorted(labelled, key=lambda bench: bench.destination.key.name))
 
     @property
     def state_ref(self) -> str:
         """The template of the refs that states are on."""
         return self._names.state
+
+    def progress(self, stage: str, done: int, total: int) -> None:
+        """Show how far a command has come."""
+        self._tools.progress(stage, done, total)
 
     def now(self) -> int:
         """Return the time in seconds since 1970, for ages."""

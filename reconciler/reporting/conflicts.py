@@ -21,9 +21,13 @@ def conflict_lines(conflicts: Iterable[Conflict], most: int) -> tuple[str, ...]:
 
 def recorded_conflict_lines(recorded: object, most: int) -> tuple[str, ...]:
     """Return the same lines for what a status file records, which everybody may edit: what is none is left out."""
+    return _first([one_line(_words(one)) for one in recorded_conflicts(recorded)], most)
+
+
+def recorded_conflicts(recorded: object) -> tuple[Mapping[str, Any], ...]:
+    """Return what a status file records that is a conflict; what is none is left out."""
     listed = recorded if isinstance(recorded, list) else ()
-    sound = [one for one in listed if isinstance(one, dict) and one.keys() >= _PARTS and one["chosen"] in _CHOICES]
-    return _first([one_line(_words(one)) for one in sound], most)
+    return tuple(one for one in listed if isinstance(one, dict) and one.keys() >= _PARTS and one["chosen"] in _CHOICES)
 
 
 def _first(lines: list[str], most: int) -> tuple[str, ...]:

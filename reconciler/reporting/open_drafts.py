@@ -46,7 +46,8 @@ class Rejection:
 class PackageSheet:
     """A package of a draft with its files on both branches.
 
-    As our commit says: what caused it, and what it does to pods and other objects by templates.
+    As our commit says: what caused it, and what it does to pods and other objects by templates. `since` is the date of
+    the first commit on the draft that is about it, in seconds since 1970; None where none has one.
     """
 
     package: DraftedPackage
@@ -54,6 +55,7 @@ class PackageSheet:
     after: FileTree
     causes: tuple[str, ...] = ()
     templates: tuple[str, ...] = ()
+    since: int | None = None
 
     @cached_property
     def changes(self) -> Changes:

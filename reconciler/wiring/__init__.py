@@ -3,7 +3,15 @@
 from reconciler.wiring.options import git_options
 from reconciler.wiring.parts import PackageParts, Parts, build_memory, build_package_parts, build_parts
 from reconciler.wiring.places import ConfigPlace, config_place
-from reconciler.wiring.publishers import NoStatusPlaceError, build_folder, build_keep, build_push, listen, read_status
+from reconciler.wiring.publishers import (
+    NoStatusPlaceError,
+    build_folder,
+    build_keep,
+    build_push,
+    listen,
+    read_status,
+    read_summary,
+)
 
 __all__ = [
     "ConfigPlace",
@@ -20,4 +28,5 @@ __all__ = [
     "git_options",
     "listen",
     "read_status",
+    "read_summary",
 ]

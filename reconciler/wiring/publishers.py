@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reconciler.daemon.approvals import Approvals
 from reconciler.daemon.backoff import Backoff
@@ -14,9 +14,11 @@ from reconciler.daemon.publishers import Folder, Keep, Push
 from reconciler.daemon.tags import Tags
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.url import check_allowed, parse_url
+from reconciler.krm.yaml import YamlError, parse
 from reconciler.planning.fleet import FleetPlan
 from reconciler.reporting.commit_message import status_commit_message
 from reconciler.reporting.objects import status_files
+from reconciler.reporting.summary import SUMMARY
 from reconciler.settings import Settings, SettingsError
 from reconciler.web.address import ListenError
 from reconciler.wiring.forges import announced_by
@@ -57,6 +59,18 @@ def read_status(settings: Settings) -> dict[str, bytes]:
         found = [(path, blob) for path, _, blob in reader.walk(reader.commit(head).tree)]
         contents = reader.blobs(blob for _, blob in found)
     return {path: contents[blob] for path, blob in found}
+
+
+def read_summary(settings: Settings) -> Mapping[str, Any]:
+    """Return the summary of the status branch, fetched now; {} without one that can be read. Raises GitError."""
+    if not (settings.status.url or settings.fleet.url):
+        return {}
+    try:
+        documents = parse(read_status(settings).get(SUMMARY, b"")).documents
+    except YamlError:
+        return {}
+    data = documents[0].data if documents else None
+    return data if isinstance(data, dict) else {}
 
 
 def _status_place(settings: Settings) -> str:

@@ -20,6 +20,7 @@ from reconciler.daemon.publish import Written
 from reconciler.daemon.publishers import Push
 from reconciler.daemon.reconcile import Report, reconcile
 from reconciler.daemon.remotes import Remote
+from reconciler.daemon.report import read_fleet
 from reconciler.daemon.review import Asked, Place, Review
 from reconciler.daemon.tools import Publisher
 from reconciler.gitio.verdicts import Outcome as PushOutcome
@@ -30,8 +31,10 @@ from reconciler.planning.destination import Destination
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Unchanged
 from reconciler.reporting.acted import Acted
 from reconciler.reporting.open_drafts import Sheet
+from reconciler.reporting.report.build import build_report
+from reconciler.reporting.report.fleet import FleetReport
 from reconciler.settings import Settings
-from reconciler.wiring import build_keep, build_parts, build_push
+from reconciler.wiring import build_keep, build_parts, build_push, read_summary
 from tests.support.git_env import commit_files, git, make_bare, point_ref, read_file, read_ref, read_refs
 
 Files = Mapping[str, str | None]
@@ -294,6 +297,12 @@ class World:
                 for bench in review.open(asked)
                 for draft in bench.drafts
             ]
+
+    def report(self) -> FleetReport:
+        """Return the report of the fleet as a fresh process reads it."""
+        summary = read_summary(self._read_settings())
+        with self._review([]) as review:
+            return build_report(read_fleet(review, review.open(Asked())), review.config, summary)
 
     @contextmanager
     def _review(self, pending: list[Callable[[], object]]) -> Iterator[Review]:

@@ -1,0 +1,142 @@
+"""What a report of a large fleet costs, and how large it is: everything drafted, and most of it published.
+
+    python benchmarks/report.py                                    1,000 clusters in 20 regions, 10 packages each
+    python benchmarks/report.py --clusters 100 --folder ./small    keeps the world and its pages, to look at
+
+The world is that of `fleet.py`, with its set written ten times. "drafted" is after the first pass, when every package
+of every cluster is on a draft; "published" after all of that was merged, and one region has got new values.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+
+PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+
+from benchmarks.fleet_world import SET, Sizes, build_world, change_a_region  # noqa: E402
+
+PLACES = ["config", "--fleet", "./fleet-0.git", "--cache", "cache"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One report: seconds of the clock and of the CPU, peak memory, and the bytes of the page, plain and zipped."""
+
+    name: str
+    seconds: float
+    cpu_seconds: float
+    peak_mib: float
+    bytes: int
+    zipped_bytes: int
+
+
+@click.command()
+@click.option("--clusters", default=1_000, show_default=True)
+@click.option("--packages", default=10, show_default=True)
+@click.option("--regions", default=20, show_default=True)
+@click.option("--folder", type=click.Path(path_type=Path), help="Where to build; default: a temporary folder.")
+@click.option("--json", "as_json", is_flag=True, help="Figures as data.")
+def main(clusters: int, packages: int, regions: int, folder: Path | None, as_json: bool) -> None:
+    """Build a fleet and measure its report."""
+    with _place(folder) as place:
+        world = place / "world"
+        build_world(world, Sizes(clusters, regions, 5, 1))
+        _write_sets(world, packages)
+        found = list(_measures(world))
+    if as_json:
+        click.echo(json.dumps([asdict(one) for one in found], indent=2))
+        return
+    click.echo(f"{clusters} clusters with {packages} packages\n")
+    click.echo("| report | seconds | CPU seconds | peak MiB | MB | MB zipped |\n|---|---:|---:|---:|---:|---:|")
+    for one in found:
+        sizes = f"{one.bytes / 1e6:.2f} | {one.zipped_bytes / 1e6:.2f}"
+        click.echo(f"| {one.name} | {one.seconds:.1f} | {one.cpu_seconds:.1f} | {one.peak_mib:.0f} | {sizes} |")
+
+
+@contextmanager
+def _place(folder: Path | None) -> Iterator[Path]:
+    if folder:
+        folder.mkdir(parents=True)
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="report-") as temporary:
+        yield Path(temporary)
+
+
+def _write_sets(world: Path, packages: int) -> None:
+    sets = [_set(index) for index in range(packages)]
+    (world / "config" / "set.yaml").write_text("---\n".join(sets))
+
+
+def _set(index: int) -> str:
+    named = SET.replace("  name: gateway\n", f"  name: gateway-{index}\n", 1)
+    return named.replace("      template:\n", f"      template:\n        downstream: {{package: gateway-{index}}}\n")
+
+
+def _measures(world: Path) -> Iterator[Measure]:
+    _run(world, "sync", *PLACES)
+    yield _report(world, "drafted")
+    _publish(world)
+    change_a_region(world)
+    _run(world, "sync", *PLACES)
+    yield _report(world, "published")
+
+
+def _publish(world: Path) -> None:
+    """Move every cluster branch to the head of its draft, as a fast-forward merge does."""
+    fleet = world / "fleet-0.git"
+    rows = subprocess.check_output(
+        ["git", "for-each-ref", "--format=%(objectname) %(refname:lstrip=3)", "refs/heads/drafts"], cwd=fleet, text=True
+    )
+    updates = [f"update refs/heads/clusters/{name} {head}\n" for head, name in map(str.split, rows.splitlines())]
+    subprocess.run(["git", "update-ref", "--stdin"], cwd=fleet, input="".join(updates), text=True, check=True)
+
+
+def _report(world: Path, name: str) -> Measure:
+    page = world / f"{name}.html"
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    _run(world, "report", *PLACES, "--output", str(page))
+    seconds, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = sum(getattr(after, field) - getattr(before, field) for field in ("ru_utime", "ru_stime"))
+    zipped = subprocess.check_output(["gzip", "--stdout", str(page)])
+    peak = _peak(world)
+    return Measure(name, round(seconds, 2), round(cpu, 2), peak, page.stat().st_size, len(zipped))
+
+
+def _peak(world: Path) -> float:
+    """Return the memory that one more report needs, as the process itself counts it."""
+    code = (
+        "import resource, sys; from reconciler.cli.entry import run; run(sys.argv[1:]);"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    out = _python(world, "-c", code, "report", *PLACES, "--output", os.devnull)
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return int(out.split()[-1]) / unit
+
+
+def _run(world: Path, *arguments: str) -> None:
+    _python(world, "-m", "reconciler", *arguments)
+
+
+def _python(world: Path, *arguments: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=world, env=environment, stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
+
+
+if __name__ == "__main__":
+    main()

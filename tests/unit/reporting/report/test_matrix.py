@@ -1,0 +1,54 @@
+"""The matrix: which lines it has, what folds, and which way round it stands."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.planning.cells import State
+from reconciler.reporting.report.fleet import Entry, Place, Row
+from reconciler.reporting.report.matrix import Matrix, matrix_of
+
+
+def row(cluster: str, states: dict[str, State], **fields: object) -> Row:
+    entries = {name: Entry(Place(cluster, name), state, 1) for name, state in states.items()}
+    return Row(cluster, {"region": "north"}, entries, **fields)  # type: ignore[arg-type]
+
+
+def matrix(*rows: Row) -> Matrix:
+    return matrix_of(rows, tuple(sorted({name for one in rows for name in one.entries})))
+
+
+def test_lines_are_clusters_and_those_that_are_well_stand_apart() -> None:
+    found = matrix(
+        row("a", {"x": "published"}), row("b", {"x": "draft", "y": "published"}), row("c", {}, trouble="gone")
+    )
+
+    assert (found.axis, found.columns) == ("cluster", ("x", "y"))
+    assert [one.names for one in found.open] == [("b",), ("c",)]
+    assert [one.names for one in found.well] == [("a",)]
+    assert found.open[0].states == "draft published"
+    assert found.well[0].entries[1] is None
+
+
+def test_a_line_is_found_by_name_and_label() -> None:
+    assert matrix(row("Berlin", {"x": "draft"})).open[0].find == "berlin region=north"
+
+
+def test_more_packages_than_clusters_stand_in_lines() -> None:
+    states: dict[str, State] = {f"p{number:02}": "published" for number in range(20)}
+    found = matrix(row("a", {**states, "p01": "draft"}), row("b", states))
+
+    assert (found.axis, found.columns, len(found.well)) == ("package", ("a", "b"), 19)
+    assert [one.names for one in found.open] == [("p01",)]
+
+
+@pytest.mark.parametrize(
+    ("clusters", "lines"),
+    [pytest.param(10, 10, id="all-of-a-small-fleet"), pytest.param(2_001, 2, id="of-a-large-one")],
+)
+def test_equal_lines_of_a_large_fleet_that_are_well_fold(clusters: int, lines: int) -> None:
+    states: dict[str, State] = {f"p{number}": "published" for number in range(10)}
+    rows = [row(f"c{number:04}", states) for number in range(clusters - 1)]
+    found = matrix(*rows, row("odd", {"p1": "published"}))
+
+    assert (len(found.well), found.number_well) == (lines, clusters)
