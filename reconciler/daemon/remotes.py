@@ -172,6 +172,10 @@ class Remote:
         """Return a file's bytes."""
         return self._reader.blob(blob)
 
+    def blobs(self, blobs: Iterable[BlobId]) -> Mapping[BlobId, bytes]:
+        """Return the bytes of files, by id, read in one go."""
+        return self._reader.blobs(blobs)
+
     def offers_more(self, head: CommitId, base: CommitId, branch: CommitId, besides: Collection[str] = ()) -> bool:
         """Return whether a path at `head` differs from what `base` and `branch` have there, `besides` some paths."""
         return self._differs(*(self.commit(one).tree for one in (head, base, branch)), besides=besides)

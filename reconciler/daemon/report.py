@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from reconciler.daemon.open_drafts import Bench
 from reconciler.daemon.remotes import Remote
@@ -12,7 +12,7 @@ from reconciler.planning.ground import Ground
 from reconciler.planning.open_drafts import OpenDraft
 from reconciler.reporting.open_drafts import PackageSheet
 from reconciler.reporting.report.fleet import ReadCluster, ReadPackage
-from reconciler.snapshot.objects import CommitId
+from reconciler.snapshot.objects import BlobId, CommitId
 
 
 def read_fleet(review: Review, benches: Iterable[Bench]) -> Iterator[ReadCluster]:
@@ -32,8 +32,10 @@ def _read(review: Review, bench: Bench) -> ReadCluster:
         return ReadCluster(destination, bench.labels, trouble=bench.trouble)
     remote = review.remote(destination)
     sheets = {draft.branch: review.sheet(draft, whole=True) for draft in bench.drafts}
-    contents = {one.package.package: one for sheet in sheets.values() for one in sheet.contents}
-    packages = tuple(_package(cell, contents.get(cell.package), remote) for cell in cells(ground, bench.drafts))
+    sheet_of = {one.package.package: one for sheet in sheets.values() for one in sheet.contents}
+    found = tuple(cells(ground, bench.drafts))
+    files = remote.blobs(cell.status for cell in found if cell.status)
+    packages = tuple(_package(cell, sheet_of.get(cell.package), remote, files) for cell in found)
     seconds = max((remote.commit(one).seconds for one in _heads(ground, bench.drafts)), default=0)
     return ReadCluster(destination, bench.labels, packages, sheets, seconds)
 
@@ -44,7 +46,7 @@ def _heads(ground: Ground, drafts: Iterable[OpenDraft]) -> Iterator[CommitId]:
     yield from (draft.head for draft in drafts)
 
 
-def _package(cell: Cell, sheet: PackageSheet | None, remote: Remote) -> ReadPackage:
-    file = remote.blob(cell.status) if cell.status else b""
+def _package(cell: Cell, sheet: PackageSheet | None, remote: Remote, files: Mapping[BlobId, bytes]) -> ReadPackage:
     published = remote.commit(cell.revision.commit).seconds if cell.revision else None
+    file = files[cell.status] if cell.status else b""
     return ReadPackage(cell, sheet.since if sheet else published, sheet, file)

@@ -8,26 +8,27 @@ from dataclasses import dataclass
 from reconciler.snapshot.files import File, FileTree
 
 # private to whoever uses them, and so in no name
-_CLUSTER, _OWNER = "\ue000", "\ue001"
+_CLUSTER, _OWNER, _PACKAGE = "\ue000", "\ue001", "\ue002"
 
 
 @dataclass(frozen=True)
 class Own:
-    """The names that are a cluster's own: its own, and that of whoever owns its package.
+    """Names that are a place's own: the cluster's, that of whoever owns the package, and the package's if it counts.
 
     Two texts that `apart` makes equal are the same text, but for these names.
     """
 
     cluster: str
     owner: str = ""
+    package: str = ""
 
     def apart(self, text: str) -> str:
         """Return a text with its own names taken out."""
-        if _CLUSTER in text or _OWNER in text:
+        if any(mark in text for mark in (_CLUSTER, _OWNER, _PACKAGE)):
             # like no other's: elsewhere no letter stands right behind a mark
             return f"{_CLUSTER}{self.cluster}{_CLUSTER}{text}"
-        marks = {self.owner: _OWNER, self.cluster: _CLUSTER}
-        # the longer first, for the other may be a part of it
+        marks = {self.package: _PACKAGE, self.owner: _OWNER, self.cluster: _CLUSTER}
+        # the longest first, for the others may be a part of it
         for name in sorted(filter(None, marks), key=len, reverse=True):
             text = _replaced(text, name, marks[name])
         return text

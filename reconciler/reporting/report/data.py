@@ -53,7 +53,8 @@ def _entry(one: Entry) -> dict[str, Any]:
 def _waiting(one: Waiting) -> dict[str, Any]:
     fields = {name: value for name, value in vars(one).items() if value}
     command = one.command_for(one.places[:1])
-    return told({**fields, "since": _date(one.since), "places": [*map(str, one.places)], "command": command})
+    more = {"packages": one.packages, "places": [*map(str, one.places)], "command": command}
+    return told({**fields, "since": _date(one.since), **more})
 
 
 def _disputed(one: Disputed) -> dict[str, Any]:

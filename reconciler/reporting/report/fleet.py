@@ -108,19 +108,24 @@ class Row:
 
 @dataclass(frozen=True)
 class Waiting:
-    """What waits, of one package on all places where it is the same: for whom, since when, and how to go on.
+    """What waits, on all places where it is the same: for whom, since when, and how to go on.
 
-    `varies`: the sentence is that of the first place; on the others their own names stand in it.
+    `varies`: the sentence is that of the first place; on the others their own names stand in it. `changes` are the keys
+    of what their drafts change.
     """
 
     kind: Kind
     who: str
-    package: str
     what: str
     places: tuple[Place, ...]
     since: int | None
     varies: bool = False
-    change: str = ""
+    changes: tuple[str, ...] = ()
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The packages that it is about, by name."""
+        return tuple(sorted({one.package for one in self.places}))
 
     @property
     def is_bulk(self) -> bool:

@@ -38,7 +38,7 @@ function filter() {
 }
 form.hidden = rows.length < 2
 form.addEventListener("submit", event => event.preventDefault())
-form.addEventListener("input", filter)
+for (const event of ["input", "change"]) form.addEventListener(event, filter)
 
 // one stop of the tab key in each matrix; from there, arrows
 const links = row => [...row.querySelectorAll("a, summary")]

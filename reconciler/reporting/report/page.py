@@ -80,7 +80,7 @@ def _links(report: FleetReport) -> dict[str, Any]:
     waits = {place: name for one, name in wait_ids.items() for place in one.places}
     return {
         "ids": ids, "wait_ids": wait_ids, "waits": waits, "reasons": {key: [*found] for key, found in reasons.items()},
-        "changed": {one.key: _in_short(one) for one in report.changes},
+        "changed": {one.key: {"package": one.package, "short": _in_short(one)} for one in report.changes},
         "explained": {one.key: _first_places(one) for one in report.explanations},
     }  # fmt: skip
 

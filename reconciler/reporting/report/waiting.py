@@ -21,6 +21,7 @@ _CONFIG, _GATES, _REVIEWER, _APPROVER = (
     "who keeps the config", "who meets the gate", "a reviewer", "an approver",
 )  # fmt: skip
 _NOBODY = "nobody: it comes back when it would be another"
+_REVIEWED: tuple[Kind, ...] = ("conflict", "proposed", "draft")
 _NOTHING = "nothing"
 _LAST = 2**63
 
@@ -31,19 +32,24 @@ class Waits:
     def __init__(self) -> None:
         self._found: dict[tuple[str, ...], Waiting] = {}
         self._places: dict[tuple[str, ...], list[Place]] = {}
+        self._changes: dict[tuple[str, ...], dict[str, None]] = {}
         self._disputed: dict[bytes, Disputed] = {}
         self._disputes: dict[bytes, list[Place]] = {}
 
     def add(self, place: Place, one: ReadPackage, sheet: Sheet | None, own: Own, change: str) -> None:
         """Take a package in, if anything of it waits."""
-        found = _waiting(place, one, sheet, change)
+        found = _waiting(one, sheet)
         if found is None:
             return
-        key = (found.kind, found.package, own.apart(found.what), change)
+        # what is to be reviewed is alike where it changes the same, and what is in the way where it is told the same
+        alike = change or place.package if found.kind in _REVIEWED else ""
+        key = (found.kind, replace(own, package=place.package).apart(found.what), alike)
         known = self._found.setdefault(key, found)
         since = min((when for when in (known.since, found.since) if when is not None), default=None)
         self._found[key] = replace(known, since=since, varies=known.varies or known.what != found.what)
         self._places.setdefault(key, []).append(place)
+        if change:
+            self._changes.setdefault(key, {})[change] = None
         if one.cell.drafted:
             self._dispute(place, one.status)
 
@@ -56,7 +62,10 @@ class Waits:
 
     def waiting(self) -> tuple[Waiting, ...]:
         """Return what waits, by kind, and of one kind the oldest first."""
-        found = [replace(one, places=tuple(self._places[key])) for key, one in self._found.items()]
+        found = [
+            replace(one, places=tuple(self._places[key]), changes=tuple(self._changes.get(key, ())))
+            for key, one in self._found.items()
+        ]
         return tuple(sorted(found, key=_rank))
 
     def disputed(self) -> tuple[Disputed, ...]:
@@ -65,17 +74,17 @@ class Waits:
         return tuple(sorted(found, key=lambda one: (one.package, one.file, one.resource, one.pointer, one.places)))
 
 
-def _rank(one: Waiting) -> tuple[int, int, str, tuple[Place, ...]]:
-    return KINDS.index(one.kind), _LAST if one.since is None else one.since, one.package, one.places
+def _rank(one: Waiting) -> tuple[int, int, tuple[str, ...], tuple[Place, ...]]:
+    return KINDS.index(one.kind), _LAST if one.since is None else one.since, one.packages, one.places
 
 
-def _waiting(place: Place, one: ReadPackage, sheet: Sheet | None, change: str) -> Waiting | None:
+def _waiting(one: ReadPackage, sheet: Sheet | None) -> Waiting | None:
     cell = one.cell
     told = _standing(cell) if sheet is None else _drafted(one, sheet)
     if told is None:
         return None
     kind, who, what = told
-    return Waiting(kind, who, place.package, one_line(what), (), one.since, change=change)
+    return Waiting(kind, who, one_line(what), (), one.since)
 
 
 def _standing(cell: Cell) -> tuple[Kind, str, str] | None:

@@ -189,11 +189,18 @@ def test_sentences_that_differ_by_the_name_of_the_cluster_alone_are_one() -> Non
     assert (found.what, found.varies, len(found.places)) == ("Broken: eu-1/gw: it broke", True, 2)
 
 
+def test_what_is_in_the_way_of_many_packages_alike_is_told_once() -> None:
+    drafts = [drafted(name, unmet=[Reason("GateNotMet", f"{name}: tested is not reported")])[0] for name in ("a", "b")]
+    found = waiting(report(cluster("eu-1", *drafts)))
+
+    assert (found.packages, found.varies, len(found.changes)) == (("a", "b"), True, 2)
+
+
 def test_the_oldest_comes_first_and_what_nobody_dated_last() -> None:
     ages = {"a": DAY, "b": DAY - 1, "c": None}
     drafts = [drafted(name, since=since)[0] for name, since in ages.items()]
 
-    assert [one.package for one in report(cluster("eu-1", *drafts)).waiting] == ["b", "a", "c"]
+    assert [one.packages for one in report(cluster("eu-1", *drafts)).waiting] == [("b",), ("a",), ("c",)]
 
 
 def test_a_place_with_odd_letters_is_quoted_in_commands() -> None:

@@ -1,0 +1,181 @@
+"""The page of a report in a real browser: by keyboard, on a phone, in the dark, on paper, with hostile names in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from reconciler.planning.open_drafts import Reason
+from reconciler.reporting.report.fleet import ReadCluster
+from reconciler.reporting.report.page import report_page
+from tests.support.browser import AXE, MISSING, Tab, open_tab
+from tests.unit.reporting.report.test_page import SUMMARY, hostile
+from tests.unit.reporting.report.values import CONFLICT, STATUS, cluster, drafted, published, report
+
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
+
+HIDDEN = "return [...document.querySelectorAll('.matrix tbody tr')].filter(row => !row.hidden).length"
+FOCUSED = "const one = document.activeElement; return [one.closest('tr').rowIndex, one.closest('td').cellIndex]"
+FITS = "const one = document.documentElement; return one.scrollWidth <= one.clientWidth"
+
+
+def _cluster(number: int) -> ReadCluster:
+    name = f"eu-{number:03}"
+    match number % 50:
+        case 1:
+            conflicting = {**STATUS, "conflicts": [CONFLICT]}
+            return cluster(name, drafted(cluster=name, status=conflicting)[0], published("other"))
+        case 2:
+            return cluster(name, published(state="blocked", reasons=(Reason("Broken", f"{name}: it broke"),)))
+        case 3:
+            return cluster(name, drafted(cluster=name, new=f"web:{number}")[0], labels={"region": "north"})
+    return cluster(name, published(), published("other", number=12), published("third"))
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    with open_tab(tmp_path_factory.mktemp("profile")) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fleet of 300 clusters, of which 18 need somebody and one cannot be read."""
+    clusters = [*map(_cluster, range(299)), cluster("eu-299", trouble="Repository eu-299: unreachable")]
+    file = tmp_path_factory.mktemp("page") / "report.html"
+    file.write_text(report_page(report(*clusters, summary=SUMMARY), " --config config"), encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("dark", [pytest.param(False, id="light"), pytest.param(True, id="dark")])
+def test_nothing_is_refused_or_goes_wrong(tab: Tab, page: Path, dark: bool) -> None:
+    tab.show(page, dark=dark)
+
+    assert tab.log() == []
+    ground, ink = tab.run(
+        "const it = getComputedStyle(document.documentElement); return [it.backgroundColor, it.color]"
+    )
+    lightness = [sum(map(int, one.removeprefix("rgb(").removesuffix(")").split(","))) for one in (ground, ink)]
+    assert (lightness[0] < lightness[1]) == dark
+
+
+@pytest.mark.parametrize("dark", [pytest.param(False, id="light"), pytest.param(True, id="dark")])
+@pytest.mark.skipif(not AXE.exists(), reason=f"there is no axe-core: npm install --prefix {AXE.parents[2]} axe-core")
+def test_everybody_can_read_it(tab: Tab, page: Path, dark: bool) -> None:
+    tab.show(page, dark=dark)
+    tab.run("document.querySelectorAll('.change, .explanation, .file').forEach(one => one.open = true)")
+
+    assert tab.check_accessibility() == []
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280])
+def test_the_page_is_never_wider_than_the_window(tab: Tab, page: Path, width: int) -> None:
+    tab.show(page, width)
+    tab.run("document.querySelectorAll('details').forEach(one => one.open = true)")
+
+    assert tab.run(FITS)
+
+
+def test_what_is_well_is_folded_and_the_rest_is_not(tab: Tab, page: Path) -> None:
+    tab.show(page)
+
+    well = tab.find(By.CSS_SELECTOR, ".well")
+    assert [one.get_attribute("open") for one in well] == [None]
+    assert len(tab.find(By.CSS_SELECTOR, "#matrix > .scroll tbody tr")) == 19
+
+
+def test_the_filter_finds_clusters_by_name_label_and_state(tab: Tab, page: Path) -> None:
+    tab.show(page)
+    (search,) = tab.find(By.CSS_SELECTOR, ".filter input")
+    search.send_keys("eu-1 north")
+    by_label = tab.run(HIDDEN)
+    search.clear()
+    search.send_keys("eu-123")
+    in_the_fold = (tab.run(HIDDEN), tab.run("return document.querySelector('.well').open"))
+    search.clear()
+    tab.find(By.CSS_SELECTOR, ".filter option[value=blocked]")[0].click()
+    by_state = (tab.run(HIDDEN), tab.find(By.CSS_SELECTOR, ".filter output")[0].text)
+
+    assert (by_label, in_the_fold, by_state) == (2, (1, True), (6, "6 of 300"))
+
+
+def test_arrows_go_from_cell_to_cell_and_the_tab_key_leaves_the_matrix(tab: Tab, page: Path) -> None:
+    tab.show(page)
+    tab.run("document.querySelector('#matrix > .scroll').focus()")
+    tab.press(Keys.TAB)
+    walked = [tab.run(FOCUSED)]
+    for key in (Keys.ARROW_DOWN, Keys.ARROW_RIGHT, Keys.ARROW_UP, Keys.END, Keys.HOME):
+        tab.press(key)
+        walked.append(tab.run(FOCUSED))
+    tab.press_with(Keys.CONTROL, Keys.END)
+    walked.append(tab.run(FOCUSED))
+    tab.press(Keys.TAB)
+
+    # the state and the version of a draft are two links; the last line is that of a cluster nobody could read
+    assert walked == [[1, 1], [2, 1], [2, 1], [1, 1], [1, 2], [1, 1], [18, 1]]
+    assert tab.run("return document.activeElement.closest('.matrix')") is None
+    assert tab.run("return document.querySelectorAll('#matrix > .scroll tbody [tabindex=\"0\"]').length") == 1
+
+
+def test_the_first_stop_of_the_tab_key_skips_to_what_waits(tab: Tab, page: Path) -> None:
+    tab.show(page)
+    tab.press(Keys.TAB)
+    shown = tab.run("return document.activeElement.getBoundingClientRect().width > 50")
+    tab.press(Keys.ENTER)
+
+    assert shown
+    assert tab.run("return location.hash") == "#waits"
+
+
+def test_a_link_unfolds_what_it_leads_to(tab: Tab, page: Path) -> None:
+    tab.show(page)
+    tab.find(By.CSS_SELECTOR, "td.draft a")[0].click()
+
+    assert tab.run("return document.querySelector('.body:target').closest('details').open")
+    assert tab.run("return document.querySelector(':target').getBoundingClientRect().top < innerHeight")
+
+
+def test_ages_are_the_browsers(tab: Tab, page: Path) -> None:
+    tab.show(page)
+
+    assert "ago)" in tab.find(By.CSS_SELECTOR, ".waits time")[0].text
+    assert tab.find(By.CSS_SELECTOR, ".matrix time")[0].get_attribute("title") == "2026-01-02"
+
+
+def test_on_paper_changes_are_unfolded_and_what_is_well_is_left_out(tab: Tab, page: Path) -> None:
+    tab.show(page, paper=True)
+    height = "return document.querySelector(arguments[0]).getBoundingClientRect().height"
+
+    assert tab.run(height, ".change .body") > 50
+    assert tab.run(height, ".well") < 50
+    assert [tab.run(height, one) for one in ("nav", ".filter", ".explanation")] == [0, 0, 0]
+    assert tab.run("return getComputedStyle(document.querySelector('thead th')).position") == "static"
+    assert tab.print().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("text", ["<script>document.title='!'</script>", "\"><img src=x onerror=document.title='!'>"])
+def test_hostile_names_do_nothing(tab: Tab, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "hostile.html"
+    file.write_text(report_page(hostile(text), f" --config {text}"), encoding="utf-8")
+    tab.show(file)
+
+    assert tab.run("return document.title") == "Fleet report of 2026-01-02"
+    assert tab.run("return document.images.length") == 0
+    assert tab.log() == []
+
+
+def test_without_scripts_everything_is_there(tab: Tab, page: Path, tmp_path: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    start, end = text.index("<script>"), text.index("</script>")
+    file = tmp_path / "plain.html"
+    file.write_text(text[:start] + text[end:], encoding="utf-8")
+    tab.show(file)
+
+    assert tab.find(By.CSS_SELECTOR, ".filter")[0].is_displayed() is False
+    assert tab.find(By.CSS_SELECTOR, "td.draft time")[0].text == "2026-01-02"
+    tab.find(By.CSS_SELECTOR, "td.draft a")[0].click()
+    assert tab.run("return document.querySelector('.body:target').closest('details').open")

@@ -1,0 +1,88 @@
+"""A real browser without a window: Chromium, driven by Selenium, where both are on the machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from base64 import b64decode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from selenium import webdriver
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+BROWSER = next(filter(None, map(shutil.which, _NAMES)), "")
+DRIVER = shutil.which("chromedriver") or ""
+MISSING = "" if BROWSER and DRIVER else "chromium and chromedriver are not there (Debian: chromium, chromium-driver)"
+# the checker of accessibility, which is not ours to keep: `npm install --prefix .venv-axe axe-core` puts it there
+AXE = Path(os.environ.get("RECONCILER_AXE", ".venv-axe/node_modules/axe-core/axe.min.js"))
+_FLAGS = ("--headless=new", "--disable-dev-shm-usage", "--hide-scrollbars", "--disable-gpu", "--no-first-run")
+
+
+class Tab:
+    """One tab that shows files; what its page logs is kept."""
+
+    def __init__(self, driver: webdriver.Chrome) -> None:
+        self._driver = driver
+        self.find, self.run = driver.find_elements, driver.execute_script
+
+    def show(self, page: Path, width: int = 1280, *, dark: bool = False, paper: bool = False) -> None:
+        """Show a page in a window of a width, in a light or a dark world, or as it would stand on paper."""
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self._tell("Emulation.setEmulatedMedia", features=[scheme], media="print" if paper else "screen")
+        self._tell(
+            "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500
+        )
+        self._driver.get("about:blank")
+        self._driver.get(page.as_uri())
+
+    def log(self) -> list[str]:
+        """Return what was logged since this was asked last: errors, and what the policy has refused."""
+        return [one["message"] for one in self._driver.get_log("browser")]
+
+    def press(self, *keys: str) -> None:
+        """Press keys, one after the other, wherever the focus is."""
+        chain = ActionChains(self._driver, duration=0)
+        for key in keys:
+            chain.send_keys(key)
+        chain.perform()
+
+    def press_with(self, held: str, key: str) -> None:
+        """Press a key while another is held."""
+        ActionChains(self._driver, duration=0).key_down(held).send_keys(key).key_up(held).perform()
+
+    def print(self) -> bytes:
+        """Return the page as it is printed, a PDF."""
+        return b64decode(self._tell("Page.printToPDF", preferCSSPageSize=True)["data"])
+
+    def check_accessibility(self) -> list[str]:
+        """Return what axe-core has to say of the page."""
+        self.run(AXE.read_text())
+        told = "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(done)"
+        found = self._driver.execute_async_script(told)
+        return [f"{one['id']}: {node['html']}" for one in found["violations"] for node in one["nodes"]]
+
+    def _tell(self, command: str, **what: Any) -> Any:
+        return self._driver.execute_cdp_cmd(command, what)
+
+
+@contextmanager
+def open_tab(profile: Path) -> Iterator[Tab]:
+    """Start a browser with an empty profile, and end it."""
+    options = Options()
+    options.binary_location = BROWSER
+    # root may not use the browser's own cage; what it shows here is ours
+    cage = ["--no-sandbox"] if os.geteuid() == 0 else []
+    for flag in (*_FLAGS, *cage, f"--user-data-dir={profile}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    try:
+        yield Tab(driver)
+    finally:
+        driver.quit()
