@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reconciler.reporting.report.fleet import Entry, Row
 
 # so many columns still fit a screen; what is wider stands the other way round, if that is narrower
 _WIDE = 12
-# a browser lays out so many cells in a moment; of more, lines that are well and equal become one
+# a browser lays out so many cells in a moment; of more, lines that are equal become one
 _CELLS = 20_000
 
 
@@ -63,10 +63,10 @@ def _line(row: Row, packages: tuple[str, ...]) -> Line:
 
 def _matrix(axis: str, columns: tuple[str, ...], lines: Iterable[tuple[Line, bool]]) -> Matrix:
     listed = tuple(lines)
-    well = tuple(line for line, is_well in listed if is_well)
-    folds = len(listed) * len(columns) > _CELLS
-    rest = tuple(line for line, is_well in listed if not is_well)
-    return Matrix(axis, columns, rest, tuple(_folded(well)) if folds else well)
+    parts = (tuple(line for line, is_well in listed if is_well == wanted) for wanted in (False, True))
+    if len(listed) * len(columns) > _CELLS:
+        parts = (tuple(_folded(part)) for part in parts)
+    return Matrix(axis, columns, *parts)
 
 
 def _is_well(entry: Entry | None) -> bool:
@@ -76,11 +76,11 @@ def _is_well(entry: Entry | None) -> bool:
 def _folded(lines: Iterable[Line]) -> Iterable[Line]:
     groups: dict[tuple[object, ...], list[Line]] = {}
     for line in lines:
-        groups.setdefault(tuple(map(_looks, line.entries)), []).append(line)
+        groups.setdefault((line.trouble, *map(_looks, line.entries)), []).append(line)
     for group in groups.values():
         first, names = group[0], tuple(name for line in group for name in line.names)
-        yield Line(names, first.entries, " ".join(line.find for line in group))
+        yield replace(first, names=names, find=" ".join(line.find for line in group))
 
 
 def _looks(entry: Entry | None) -> object:
-    return entry and (entry.state, entry.version, entry.notes)
+    return entry and (entry.state, entry.version, entry.change, entry.conflicts, entry.unmet, entry.notes)

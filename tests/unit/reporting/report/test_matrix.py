@@ -46,9 +46,13 @@ def test_more_packages_than_clusters_stand_in_lines() -> None:
     ("clusters", "lines"),
     [pytest.param(10, 10, id="all-of-a-small-fleet"), pytest.param(2_001, 2, id="of-a-large-one")],
 )
-def test_equal_lines_of_a_large_fleet_that_are_well_fold(clusters: int, lines: int) -> None:
-    states: dict[str, State] = {f"p{number}": "published" for number in range(10)}
+@pytest.mark.parametrize("state", ["published", "draft"])
+def test_equal_lines_of_a_large_fleet_fold(clusters: int, lines: int, state: State) -> None:
+    states: dict[str, State] = {f"p{number}": state for number in range(10)}
     rows = [row(f"c{number:04}", states) for number in range(clusters - 1)]
-    found = matrix(*rows, row("odd", {"p1": "published"}))
+    found = matrix(*rows, row("odd", {"p1": state}), row("gone", {}, trouble="unreachable"))
+    folded = found.well if state == "published" else found.open
 
-    assert (len(found.well), found.number_well) == (lines, clusters)
+    assert len([one for one in folded if not one.trouble]) == lines
+    assert sum(len(one.names) for one in (*found.open, *found.well)) == clusters + 1
+    assert [one.names for one in found.open if one.trouble] == [("gone",)]
