@@ -9,7 +9,7 @@ from reconciler.cli.exits import ERROR_FINDING, FINE, CannotRunError
 from reconciler.gitio.errors import GitError
 from reconciler.krm.findings import Finding, Severity
 from reconciler.settings import SettingsError
-from reconciler.wiring import NoStatusPlaceError
+from reconciler.wiring import NoStatusPlaceError, SchemasError
 
 
 @contextmanager
@@ -17,7 +17,7 @@ def told_plainly() -> Iterator[None]:
     """Turn what stops a whole command into its one sentence."""
     try:
         yield
-    except (SettingsError, NoStatusPlaceError) as error:
+    except (SettingsError, NoStatusPlaceError, SchemasError) as error:
         raise CannotRunError(str(error)) from error
     except GitError as error:
         raise CannotRunError(error.told) from error

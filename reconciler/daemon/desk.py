@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -50,7 +50,14 @@ class Desk:
     """What one pass has at hand while it plans."""
 
     def __init__(
-        self, snapshot: ConfigSnapshot, catalog: Catalog, remotes: Remotes, tools: Tools, room: RoomResult, now: int
+        self,
+        snapshot: ConfigSnapshot,
+        catalog: Catalog,
+        remotes: Remotes,
+        tools: Tools,
+        room: RoomResult,
+        now: int,
+        decide: Callable[[Surveyed, Workshop], Decided] = decide_destination,
     ) -> None:
         self.snapshot = snapshot
         self._catalog = catalog
@@ -58,6 +65,7 @@ class Desk:
         self._tools = tools
         self._room = room
         self._now = now
+        self._decide_on = decide
         self._writer = tools.writer(snapshot.id)
         self._render = tools.renderer(catalog)
         self._tagging = tools.tagging(catalog)
@@ -235,7 +243,7 @@ class Desk:
         if isinstance(surveyed, DestinationPlan):
             return surveyed
         try:
-            return decide_destination(surveyed, replace(surveyed.shop, answers=self._render.answers))
+            return self._decide_on(surveyed, replace(surveyed.shop, answers=self._render.answers))
         except GitError as error:
             return _left_alone(surveyed.destination, _trouble(surveyed.destination, error))
 

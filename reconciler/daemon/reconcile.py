@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -30,8 +30,10 @@ from reconciler.planning.decide import VALID
 from reconciler.planning.destination import Destination
 from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.outcome import Blocked, Draft, Unchanged
+from reconciler.planning.plan import Decided, decide_destination
 from reconciler.planning.proposal import Proposal
 from reconciler.planning.state import DestinationState
+from reconciler.planning.survey import Surveyed, Workshop
 from reconciler.reporting.leaving import waiting
 from reconciler.rules.variant import RoomResult
 from reconciler.snapshot.catalog import Catalog
@@ -180,13 +182,18 @@ class Begun:
     destinations: Sequence[Destination]
 
 
-def begin(found: Gathered, remotes: Remotes, tools: Tools) -> Begun:
-    """Read the states of all destinations, and ask the rooms."""
+def begin(
+    found: Gathered,
+    remotes: Remotes,
+    tools: Tools,
+    decide: Callable[[Surveyed, Workshop], Decided] = decide_destination,
+) -> Begun:
+    """Read the states of all destinations, and ask the rooms; `decide` is what becomes of one of them."""
     destinations = tools.destinations(found.catalog)
     states = read_states(destinations, remotes, tools.state_ref)
     known = {one: state for one, state in states.items() if isinstance(state, DestinationState)}
     room = tools.rooms(found.catalog, remotes, known, found.now)
-    desk = Desk(found.snapshot, found.catalog, remotes, tools, room, found.now)
+    desk = Desk(found.snapshot, found.catalog, remotes, tools, room, found.now, decide)
     return Begun(room, desk, [one for one in destinations if one in states or desk.is_wanted(one)])
 
 

@@ -25,6 +25,7 @@ from reconciler.planning.proposal import Proposal
 from reconciler.planning.render import Renderer
 from reconciler.planning.state import DestinationState
 from reconciler.planning.tags import Tagging
+from reconciler.rules.clusters.versions import KnownClusters
 from reconciler.rules.variant import RoomResult
 from reconciler.snapshot.catalog import Catalog
 from reconciler.snapshot.files import FileTree
@@ -128,6 +129,7 @@ class Tools:
     urls: Callable[[Catalog], tuple[Sequence[str], Sequence[str]]]
     rooms: Rooms
     lint: Lint
+    fleet: Callable[[Catalog], KnownClusters]
     conflicts: Callable[[Catalog], Mapping[ObjectKey, Finding]]
     renderer: Callable[[Catalog], Renderer]
     functions: FunctionsToday

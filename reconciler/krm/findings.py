@@ -55,6 +55,8 @@ class Scope(StrEnum):
     PACKAGE = "package"
     DESTINATION = "destination"
     CONFIG = "config"
+    # what its cluster would make of it: nobody here withholds anything for it
+    CLUSTER = "cluster"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,18 @@ from __future__ import annotations
 from reconciler.krm.findings import Code, Scope, Severity
 
 CODES = (
+    API_DEPRECATED := Code(
+        "ApiDeprecated",
+        Severity.WARNING,
+        Scope.CLUSTER,
+        "A resource is of an API version that Kubernetes has deprecated, or given up if its cluster is new enough.",
+    ),
+    API_NOT_SERVED := Code(
+        "ApiNotServed",
+        Severity.ERROR,
+        Scope.CLUSTER,
+        "A resource is of an API version that the Kubernetes of its cluster, or the definition of its kind, has not.",
+    ),
     APPROVAL_AHEAD := Code(
         "ApprovalAhead",
         Severity.INFO,
@@ -44,6 +56,12 @@ CODES = (
         Scope.PACKAGE,
         "People changed files of a draft beside our packages that the cluster branch has changed as well.",
     ),
+    FIELD_NOT_IN_SCHEMA := Code(
+        "FieldNotInSchema",
+        Severity.WARNING,
+        Scope.CLUSTER,
+        "A resource has a field that its schema does not have, and that its cluster drops or refuses.",
+    ),
     FUNCTION_INTERRUPTED := Code(
         "FunctionInterrupted", Severity.ERROR, Scope.PACKAGE, "A function was stopped from outside; it is tried again."
     ),
@@ -52,6 +70,12 @@ CODES = (
         Severity.WARNING,
         Scope.PACKAGE,
         "A function cannot run here; the draft shows the package without it, and is gated.",
+    ),
+    KUBERNETES_VERSION_UNKNOWN := Code(
+        "KubernetesVersionUnknown",
+        Severity.INFO,
+        Scope.CLUSTER,
+        "Clusters do not say which version of Kubernetes they run; what goes there is held against the newest known.",
     ),
     MERGE_BASE_MISSING := Code(
         "MergeBaseMissing",
@@ -110,6 +134,9 @@ CODES = (
         Scope.PACKAGE,
         "A function failed; the draft shows the package without it, and is gated.",
     ),
+    RESOURCE_INVALID := Code(
+        "ResourceInvalid", Severity.ERROR, Scope.CLUSTER, "A resource is not what the schema of its kind allows."
+    ),
     REVISION_DECLINED := Code(
         "RevisionDeclined",
         Severity.INFO,
@@ -121,6 +148,12 @@ CODES = (
         Severity.INFO,
         Scope.CONFIG,
         "A tag has moved, and the revision that it names is proposed to the config.",
+    ),
+    SCHEMA_MISSING := Code(
+        "SchemaMissing",
+        Severity.INFO,
+        Scope.CLUSTER,
+        "Resources were not held against a schema, for none of their kind is known.",
     ),
     UPSTREAM_LOCK_MISSING := Code(
         "UpstreamLockMissing",

@@ -1,12 +1,15 @@
-"""Making one package anew, whether or not anything has moved: whoever wants it explained needs all of its render."""
+"""Making packages anew, whether or not anything has moved: who explains or checks them needs all of their render."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from reconciler.planning.claims import ask, chosen
+from reconciler.planning.decide import Question
 from reconciler.planning.outcome import Outcome, Rendered
-from reconciler.planning.survey import Surveyed
+from reconciler.planning.plan import Decided
+from reconciler.planning.survey import Surveyed, Workshop
 from reconciler.planning.together import decide_together
 from reconciler.rules.variant import Variant
 
@@ -24,7 +27,22 @@ def make_anew(variant: Variant, surveyed: Surveyed) -> MadeAnew:
     shop, package = surveyed.shop, variant.place.package
     winners, _ = chosen(surveyed.claims, surveyed.ground.state)
     asked = {name: ask(one, surveyed.claims, surveyed.ground) for name, one in {**winners, package: variant}.items()}
-    if record := asked[package].record:
-        asked[package] = replace(asked[package], record=replace(record, trace={}))
+    asked[package] = _anew(asked[package])
     found = decide_together(asked.values(), surveyed.claims, surveyed.ground, shop)
     return MadeAnew(found.outcomes[package], found.rendered.get(package))
+
+
+def decide_anew(one: Surveyed, shop: Workshop) -> tuple[Decided, Mapping[str, Rendered]]:
+    """Return what becomes of the packages that are wanted on one destination, each with the render that it took."""
+    winners, losers = chosen(one.claims, one.ground.state)
+    asked = (_anew(ask(variant, one.claims, one.ground)) for variant in winners.values())
+    found = decide_together(asked, one.claims, one.ground, shop)
+    outcomes = tuple(found.outcomes.values())
+    decided = Decided(one.destination, one.claims, one.before, one.ground, shop, outcomes, tuple(losers))
+    return decided, found.rendered
+
+
+def _anew(question: Question) -> Question:
+    """Return a question whose answer nobody remembers."""
+    record = question.record
+    return replace(question, record=replace(record, trace={})) if record else question

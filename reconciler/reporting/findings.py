@@ -15,9 +15,10 @@ _PAGE_HEAD = """\
 Every code that a finding can have, written from the tables of the rooms (`codes.py` in each). An error withholds what
 its scope says, and leaves what stands as it was: a `file`, an `object` of the config with all it would make, one
 `package` on one cluster, a whole `destination`, or nothing but a change of the `config` itself. A warning and an info
-withhold nothing. Where what is wrong is told and nothing is withheld for it, an error is shown as a warning: inside of
-a draft that is gated, in a file that is taken whole because it cannot be merged, and while a file of the config cannot
-be read.
+withhold nothing, and no more does an error about a `cluster`, which would refuse what goes there: only [`validate
+--rendered`](validate.md) tells it. Where what is wrong is told and nothing is withheld for it, an error is shown as a
+warning: inside of a draft that is gated, in a file that is taken whole because it cannot be merged, and while a file
+of the config cannot be read.
 
 | code | severity | scope | what it says |
 |---|---|---|---|"""

@@ -21,7 +21,8 @@ from reconciler.snapshot.catalog import ConfigObject
 class Located:
     """A finding, and where it is shown: a path from the repository's root, line and column counted from 1.
 
-    `line` and `column` are 0 where they are unknown. `fingerprint` stays as it is when lines move, or words change.
+    `line` and `column` are 0 where they are unknown. `is_own`: it is the very file that the finding names.
+    `fingerprint` stays as it is when lines move, or words change.
     """
 
     finding: Finding
@@ -29,6 +30,7 @@ class Located:
     line: int
     column: int
     fingerprint: str
+    is_own: bool = True
 
 
 @dataclass(frozen=True)
@@ -38,12 +40,17 @@ class Spot:
     file: str
     line: int = 0
     column: int = 0
+    is_own: bool = True
 
 
 class Places:
-    """Where findings are in a config of these objects, down to the column of a field."""
+    """Where findings are in a config of these objects, down to the column of a field.
 
-    def __init__(self, objects: Iterable[ConfigObject]) -> None:
+    `makers` name by owner, as `Kind/namespace/name`, the object that made it: of a PackageVariant its set.
+    """
+
+    def __init__(self, objects: Iterable[ConfigObject], makers: Mapping[str, str] | None = None) -> None:
+        self._makers = makers or {}
         self._in_file: dict[tuple[str, str], list[ConfigObject]] = {}
         self._by_name: dict[str, ConfigObject] = {}
         for one in objects:
@@ -57,8 +64,9 @@ class Places:
         if where.file and not where.package:
             return Spot(where.file, where.line)
         # of what lies in a package the config has no lines but those of whoever asks for it
-        asking = self._by_name.get(where.owner if where.package else where.object)
-        return Spot(asking.file, *asking.document.place_of(())) if asking else None
+        name = where.owner if where.package else where.object
+        asking = self._by_name.get(self._makers.get(name, name))
+        return Spot(asking.file, *asking.document.place_of(()), is_own=False) if asking else None
 
 
 def locate(findings: Iterable[Finding], places: Places, root: str, elsewhere: str) -> list[Located]:
@@ -78,7 +86,8 @@ def _located(findings: Iterable[Finding], places: Places, root: str, elsewhere: 
         seen[name] += 1
         # of several alike at one field the second stays the second
         fingerprint = digest([*name, seen[name]]).removeprefix("sha256:")
-        yield Located(one, path, spot.line if spot else 0, spot.column if spot else 0, fingerprint)
+        line, column, is_own = (spot.line, spot.column, spot.is_own) if spot else (0, 0, False)
+        yield Located(one, path, line, column, fingerprint, is_own)
 
 
 def located_lines(located: Iterable[Located]) -> list[str]:
@@ -92,17 +101,13 @@ def located_data(located: Iterable[Located]) -> list[dict[str, Any]]:
 
 
 def _data(one: Located) -> dict[str, Any]:
-    column = {"column": one.column} if one.column and _is_in_config(one) else {}
+    column = {"column": one.column} if one.column and one.is_own else {}
     return {**finding_data(_exact(one)), **column, "fingerprint": one.fingerprint}
 
 
 def _exact(one: Located) -> Finding:
     where = one.finding.where
-    return replace(one.finding, where=replace(where, line=one.line)) if _is_in_config(one) else one.finding
-
-
-def _is_in_config(one: Located) -> bool:
-    return bool(one.finding.where.file) and not one.finding.where.package
+    return replace(one.finding, where=replace(where, line=one.line)) if one.is_own else one.finding
 
 
 def _in_object(found: list[ConfigObject], where: Where) -> Spot:

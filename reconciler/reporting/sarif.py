@@ -25,6 +25,7 @@ _COSTS = {
     Scope.PACKAGE: "its package on that cluster stays as it is",
     Scope.DESTINATION: "nothing is written to that destination",
     Scope.CONFIG: "no change of the config itself is proposed",
+    Scope.CLUSTER: "its cluster would refuse it; nothing is withheld for that",
 }
 
 
@@ -99,7 +100,8 @@ def _message(one: Located) -> str:
     if not where.package:
         return one.finding.message
     inside = f"{where.file}:{where.line}" if where.file and where.line else where.file
-    place = " ".join(filter(None, (where.package, inside, where.object if where.object != where.owner else "")))
+    named = "" if where.object == where.owner or one.finding.message.startswith(where.object) else where.object
+    place = " ".join(filter(None, (where.package, "" if one.is_own else inside, named)))
     return f"{place}: {one.finding.message}"
 
 

@@ -29,6 +29,12 @@ CODES = (
         Scope.PACKAGE,
         "A container names a variable twice; the last one counts.",
     ),
+    KUBERNETES_VERSION_INVALID := Code(
+        "KubernetesVersionInvalid",
+        Severity.WARNING,
+        Scope.CLUSTER,
+        "A cluster says that it runs a version of Kubernetes that is none.",
+    ),
     NAME_NOT_USABLE := Code(
         "NameNotUsable",
         Severity.ERROR,

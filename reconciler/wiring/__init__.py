@@ -12,18 +12,21 @@ from reconciler.wiring.publishers import (
     read_status,
     read_summary,
 )
+from reconciler.wiring.schemas import SchemasError, build_schemas
 
 __all__ = [
     "ConfigPlace",
     "NoStatusPlaceError",
     "PackageParts",
     "Parts",
+    "SchemasError",
     "build_folder",
     "build_keep",
     "build_memory",
     "build_package_parts",
     "build_parts",
     "build_push",
+    "build_schemas",
     "config_place",
     "git_options",
     "listen",

@@ -249,6 +249,7 @@ class _Builder:
             urls=catalogs.urls,
             rooms=catalogs.rooms,
             lint=catalogs.lint,
+            fleet=catalogs.fleet,
             renderer=catalogs.renderer,
             functions=self._functions,
             lock_tree=catalogs.lock_tree,

@@ -31,6 +31,7 @@ from reconciler.planning.state import DestinationState, PackageRecord
 from reconciler.planning.tags import Tagging
 from reconciler.planning.templates import Templating
 from reconciler.rules.clusters.inventory import Inventory, read_inventory
+from reconciler.rules.clusters.versions import KnownClusters, read_known_clusters
 from reconciler.rules.codes import NO_DESTINATION
 from reconciler.rules.composition.lint import lint_components
 from reconciler.rules.composition.model import BINDING
@@ -173,6 +174,10 @@ class Catalogs:
             owned = Owned(states, COMPONENTS, BINDING)
             told += lint_components(catalog, layout.inventory, self._components(owned, engine))
         return tuple(told)
+
+    def fleet(self, catalog: Catalog) -> KnownClusters:
+        """Return the clusters that there are, and which release of Kubernetes they run."""
+        return read_known_clusters(catalog, self._layout(catalog).inventory)
 
     def _variants(
         self, layout: _Layout, remotes: Remotes, states: Mapping[Destination, DestinationState], now: int

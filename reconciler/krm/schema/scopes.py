@@ -53,6 +53,9 @@ _SCOPES: dict[tuple[str, str], Scope] = {
     **{(group, kind): "namespaced" for group, kinds in _NAMESPACED.items() for kind in kinds.split()},
 }
 
+# what a release does not have of these, it does not serve
+GROUPS = frozenset(group for group, _ in _SCOPES)
+
 
 def scope(group: str, kind: str) -> Scope | None:
     """Return the scope of a kind; None for custom resources, whose scope their definition says."""

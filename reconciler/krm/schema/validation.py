@@ -8,10 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module, metadata, resources
+from importlib.resources.abc import Traversable
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
 from reconciler.krm.identity import split_api_version
+from reconciler.krm.schema.api_removals import Release, read_release
 
 if TYPE_CHECKING:
     import jsonschema_rs
@@ -39,7 +41,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class KubernetesSchemas:
-    """The schemas of the newest Kubernetes that the installed package knows."""
+    """The schemas of one release of Kubernetes."""
 
     uri: str
     registry: jsonschema_rs.Registry = field(repr=False)
@@ -55,11 +57,7 @@ class KubernetesSchemas:
         name = self.kinds.get(_kind(data))
         if name is None:
             return None
-        instance = _as_json(data)
-        found = [_violation(error) for error in self._validator(name).iter_errors(instance)]
-        mistyped = {violation.path for violation in found if violation.rule == "type"}
-        told = (one for one in found if one.rule == "type" or not (one.path in mistyped or _is_allowed_null(one)))
-        return tuple(sorted(_joined(told), key=lambda violation: _place(instance, violation.path)))
+        return violations_of(self._validator(name), data)
 
     def _validator(self, name: str) -> jsonschema_rs.Validator:
         if name not in self._validators:
@@ -69,14 +67,45 @@ class KubernetesSchemas:
         return self._validators[name]
 
 
-@cache
-def kubernetes_schemas(*, strict: bool) -> KubernetesSchemas | None:
-    """Return the installed schemas, None without the extra; `strict` ones know no fields but their own."""
+def violations_of(validator: jsonschema_rs.Validator, data: Mapping[str, Any]) -> tuple[Violation, ...]:
+    """Return what a validator says of an object, in the order of its text; nothing more of a value of a wrong type."""
+    instance = _as_json(data)
+    found = [_violation(error) for error in validator.iter_errors(instance)]
+    mistyped = {violation.path for violation in found if violation.rule == "type"}
+    told = (one for one in found if one.rule == "type" or not (one.path in mistyped or _is_allowed_null(one)))
+    return tuple(sorted(_joined(told), key=lambda violation: _place(instance, violation.path)))
+
+
+def draft4_validator(schema: Mapping[str, Any]) -> jsonschema_rs.Validator:
+    """Return a validator of a schema that anybody may have written: nothing is fetched, patterns take linear time.
+
+    Raises ValueError for what is no schema.
+    """
+    rs = import_module("jsonschema_rs")
+    validator: jsonschema_rs.Validator = rs.Draft4Validator(schema, pattern_options=rs.RegexOptions(), offline=True)
+    return validator
+
+
+def installed_releases() -> tuple[Release, ...]:
+    """Return the releases of Kubernetes whose schemas are installed, oldest first; none without the extra."""
     if not schemas_version():
+        return ()
+    folders = (folder.name for folder in _root().iterdir() if folder.name.endswith("-local"))
+    return tuple(sorted(release for name in folders if (release := read_release(name.partition("-")[0]))))
+
+
+@cache
+def kubernetes_schemas(*, strict: bool, release: Release | None = None) -> KubernetesSchemas | None:
+    """Return the installed schemas of a release, else the newest; None where they are not installed.
+
+    `strict` ones know no fields but their own.
+    """
+    wanted = release or max(installed_releases(), default=None)
+    if wanted is None or wanted not in installed_releases():
         return None
-    root = resources.files("kubernetes_validate").joinpath("kubernetes-json-schema")
     suffix = "-local-strict" if strict else "-local"
-    newest = max((folder for folder in root.iterdir() if folder.name.endswith(suffix)), key=lambda f: _minor(f.name))
+    folders = (folder for folder in _root().iterdir() if folder.name.endswith(suffix))
+    newest = max((one for one in folders if _minor(one.name)[:2] == wanted), key=lambda one: _minor(one.name))
     definitions = json.loads(newest.joinpath("_definitions.json").read_bytes())
     uri = definitions["$id"]
     registry = import_module("jsonschema_rs").Registry([(uri, definitions)])
@@ -90,6 +119,10 @@ def schemas_version() -> str:
         return " ".join(f"{name} {metadata.version(name)}" for name in (_PACKAGE, "jsonschema-rs"))
     except metadata.PackageNotFoundError:
         return ""
+
+
+def _root() -> Traversable:
+    return resources.files("kubernetes_validate").joinpath("kubernetes-json-schema")
 
 
 def _minor(folder: str) -> tuple[int, ...]:

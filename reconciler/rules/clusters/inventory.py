@@ -18,7 +18,7 @@ _REPOSITORY = (PORCH_GROUP, "Repository")
 _FEDERATED = ("core.kubeadmiral.io", "FederatedCluster")
 _CLUSTER = ("greenhouse.sap", "Cluster")
 # later ones win: the labels of a Cluster are the last word (design 10.3)
-_KINDS = (_REPOSITORY, _FEDERATED, _CLUSTER)
+CLUSTER_KINDS = (_REPOSITORY, _FEDERATED, _CLUSTER)
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ def read_inventory(catalog: Catalog, repositories: Repositories) -> Inventory:
         {name: _home(named[name], unusable.get(name)) for name in names},
         {name: finding for name in names if (finding := _conflict(name, named[name]))},
         tuple(findings),
-        frozenset(unusable) | {key.name for key in catalog.duplicates if (key.group, key.kind) in _KINDS},
+        frozenset(unusable) | {key.name for key in catalog.duplicates if (key.group, key.kind) in CLUSTER_KINDS},
     )
 
 
 def _speaking(catalog: Catalog, repositories: Repositories) -> Iterator[ConfigObject]:
     """Yield the objects that make clusters, those whose labels win last; of equals the least counts, and so is last."""
-    for group, kind in _KINDS:
+    for group, kind in CLUSTER_KINDS:
         for one in reversed(catalog.of_kind(group, kind)):
             if (group, kind) != _REPOSITORY or _is_deployment(one, repositories):
                 yield one

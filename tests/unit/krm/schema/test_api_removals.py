@@ -1,0 +1,73 @@
+"""Which API versions Kubernetes has given up, held against the schemas that it publishes of each release."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from reconciler.krm.schema.api_removals import Release, read_release, release_words, removal
+from reconciler.krm.schema.validation import installed_releases, kubernetes_schemas
+
+RELEASES = installed_releases()
+# what is no resource that anybody writes
+_OF_REQUESTS = {"DeleteOptions", "WatchEvent", "SelfSubjectReview"}
+
+
+def served(release: Release) -> set[tuple[str, str, str]]:
+    schemas = kubernetes_schemas(strict=True, release=release)
+    assert schemas
+    return {kind for kind in schemas.kinds if not (kind[2].endswith("List") or kind[2] in _OF_REQUESTS)}
+
+
+@pytest.mark.skipif(len(RELEASES) < 2, reason="the extra k8s-schemas is not installed")
+def test_what_each_release_gave_up_is_in_the_table() -> None:
+    for before, release in pairwise(RELEASES):
+        gone = served(before) - served(release)
+        for group, version, kind in (one for one in gone if "alpha" not in one[1]):
+            found = removal(f"{group}/{version}", kind)
+            assert found is not None, f"{group}/{version} {kind} went with {release_words(release)}"
+            assert found.gone == release, f"{group}/{version} {kind}"
+
+
+@pytest.mark.skipif(not RELEASES, reason="the extra k8s-schemas is not installed")
+def test_what_is_gone_was_not_there_any_more() -> None:
+    for release in RELEASES:
+        for group, version, kind in served(release):
+            found = removal(f"{group}/{version}" if group else version, kind)
+            assert found is None or found.gone > release, f"{group}/{version} {kind} {release_words(release)}"
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "gone"),
+    [
+        pytest.param("extensions/v1beta1", "Ingress", (1, 22), id="an-ingress-of-extensions"),
+        pytest.param("policy/v1beta1", "PodSecurityPolicy", (1, 25), id="a-pod-security-policy"),
+        pytest.param("apps/v1beta1", "Deployment", (1, 16), id="an-old-deployment"),
+        pytest.param("apps/v1", "Deployment", None, id="what-stays"),
+        pytest.param("policy/v1beta1", "Eviction", None, id="another-kind-of-a-version"),
+    ],
+)
+def test_removals(api_version: str, kind: str, gone: Release | None) -> None:
+    found = removal(api_version, kind)
+
+    assert (found.gone if found else None) == gone
+    assert found is None or found.deprecated < found.gone
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("1.31", (1, 31), id="a-release"),
+        pytest.param("v1.31.4", (1, 31), id="a-version"),
+        pytest.param("v1.30.2-eks-1552ad0", (1, 30), id="of-a-cloud"),
+        pytest.param("1.9", (1, 9), id="an-old-one"),
+        pytest.param("1", None, id="half"),
+        pytest.param("new", None, id="a-word"),
+        pytest.param("1.x", None, id="no-number"),
+        pytest.param("1.99999", None, id="too-long"),
+        pytest.param("", None, id="nothing"),
+    ],
+)
+def test_reading_a_release(text: str, expected: Release | None) -> None:
+    assert read_release(text) == expected

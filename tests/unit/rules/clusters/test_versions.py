@@ -1,0 +1,57 @@
+"""Which release of Kubernetes each cluster runs, by what its objects say."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.rules.clusters.inventory import read_inventory
+from reconciler.rules.clusters.versions import read_known_clusters
+from reconciler.rules.repository import read_repositories
+from tests.support.catalogs import catalog_of
+
+REPOSITORY = """\
+apiVersion: config.porch.kpt.dev/v1alpha1
+kind: Repository
+metadata: {{name: {name}, annotations: {annotations}}}
+spec: {{deployment: {deployment}, git: {{repo: ./fleet.git}}}}
+"""
+CLUSTER = (
+    "apiVersion: greenhouse.sap/v1alpha1\nkind: Cluster\nmetadata: {{name: berlin, namespace: a, annotations: {}}}\n"
+)
+SAYS = "reconciler.dev/kubernetes-version"
+
+
+def repository(value: str, name: str = "berlin", deployment: str = "true") -> str:
+    return REPOSITORY.format(name=name, annotations=f"{{{SAYS}: {value}}}" if value else "{}", deployment=deployment)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(repository('"1.31"'), {"berlin": (1, 31)}, id="a-repository"),
+        pytest.param(repository(""), {}, id="nothing-said"),
+        pytest.param(repository('"1.31"', deployment="false"), {}, id="no-cluster"),
+        pytest.param(f"{repository('v1.31.2')}---\n{CLUSTER.format(f'{{{SAYS}: v1.33.0}}')}", {"berlin": (1, 33)},
+                     id="a-cluster-has-the-last-word"),
+        pytest.param(f"{repository('v1.31.2')}---\n{CLUSTER.format('{}')}", {"berlin": (1, 31)},
+                     id="a-cluster-that-does-not-say"),
+    ],
+)  # fmt: skip
+def test_releases(text: str, expected: dict[str, tuple[int, int]]) -> None:
+    catalog = catalog_of(site=text)
+    known = read_known_clusters(catalog, read_inventory(catalog, read_repositories(catalog)[0]))
+
+    assert known.releases.known == expected
+    assert known.releases.findings == ()
+
+
+def test_a_version_that_is_none_is_told_at_its_line() -> None:
+    catalog = catalog_of(site=repository("newest"))
+    known = read_known_clusters(catalog, read_inventory(catalog, read_repositories(catalog)[0]))
+    (finding,) = known.releases.findings
+
+    assert known.releases.known == {}
+    assert finding.code == "KubernetesVersionInvalid"
+    assert finding.message.endswith('must be a version of Kubernetes, as "1.31", not "newest"')
+    assert finding.where.line == 3
+    assert [*known.places] == ["berlin"]
