@@ -15,6 +15,7 @@ from reconciler.packages.package import Package, PackageResource
 from reconciler.packages.pipeline import Functions
 from reconciler.planning.codes import DOWNSTREAM_CONFLICT, FUNCTION_UNAVAILABLE
 from reconciler.planning.destination import Packages
+from reconciler.rules.codes import FIELD_MISSPELT
 from reconciler.rules.fields import dotted, meant
 from reconciler.rules.notes import Note, finding_of
 from reconciler.rules.overrides.attach import OnMissing, attach
@@ -25,6 +26,20 @@ from reconciler.rules.variant import Generated, Variant
 from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ConfigObject
 
 Step = str | int
+# those that are read, and those of Porch's that need not be
+_OF_REPOSITORIES = (
+    "type",
+    "git",
+    "deployment",
+    "description",
+    "content",
+    "oci",
+    "sync",
+    "upstream",
+    "mutators",
+    "validators",
+)
+_OF_GIT = ("repo", "branch", "directory", "tagPrefix", "createBranch", "secretRef", "author", "email")
 
 
 def lint_places(variants: Iterable[Variant], objects: Mapping[ObjectKey, ConfigObject]) -> Iterator[Finding]:
@@ -88,6 +103,18 @@ def _guessed(note: Note, policies: Policies) -> Note:
     names = sorted(map(str, policies.sound))
     wanted = note.message.partition(" names ")[2].partition(",")[0]
     return replace(note, message=f"{note.message}{meant(wanted, names)}")
+
+
+def lint_repositories(catalog: Catalog) -> Iterator[Finding]:
+    """Yield a warning for each field of a Repository that is kept, says nothing, and is almost one that is read."""
+    for one in catalog.of_kind(PORCH_GROUP, "Repository"):
+        spec = one.data.get("spec")
+        git = spec.get("git") if isinstance(spec, dict) else None
+        for path, fields, known in ((("spec",), spec, _OF_REPOSITORIES), (("spec", "git"), git, _OF_GIT)):
+            for name in (str(key) for key in (fields if isinstance(fields, dict) else ()) if key not in known):
+                if guess := meant(name, known):
+                    message = f"{dotted((*path, name))} is no field that is read{guess}"
+                    yield FIELD_MISSPELT.finding(message, one.where_at((*path, name)))
 
 
 def lint_functions(catalog: Catalog, functions: Functions) -> Iterator[Finding]:

@@ -100,10 +100,7 @@ def _step_that_set(one: Checked, fault: Fault, objects: Objects) -> Step | None:
     except NothingToExplainError:
         return None
     pointer = format_pointer(fault.path)
-    around = [
-        value for value in found.values
-        if value.file == fault.resource.file and not value.is_whole and _is_at_or_in(pointer, value.pointer)
-    ]  # fmt: skip
+    around = [one for one in found.values if one.file == fault.resource.file and _is_at_or_in(pointer, one.pointer)]
     closest = max(around, key=lambda value: len(value.pointer), default=None)
     return closest.steps[-1] if closest and closest.steps else None
 

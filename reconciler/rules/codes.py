@@ -29,6 +29,12 @@ CODES = (
         Scope.PACKAGE,
         "A container names a variable twice; the last one counts.",
     ),
+    FIELD_MISSPELT := Code(
+        "FieldMisspelt",
+        Severity.WARNING,
+        Scope.OBJECT,
+        "A field that nobody reads is called almost like one that is read; it is kept, and says nothing.",
+    ),
     KUBERNETES_VERSION_INVALID := Code(
         "KubernetesVersionInvalid",
         Severity.WARNING,

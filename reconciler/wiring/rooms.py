@@ -25,7 +25,7 @@ from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.planning.destination import Destination
 from reconciler.planning.destination import conflicts as destination_conflicts
 from reconciler.planning.last_mile import LastMile
-from reconciler.planning.lint import lint_functions, lint_generated, lint_places
+from reconciler.planning.lint import lint_functions, lint_generated, lint_places, lint_repositories
 from reconciler.planning.render import Engine, Renderer
 from reconciler.planning.state import DestinationState, PackageRecord
 from reconciler.planning.tags import Tagging
@@ -162,6 +162,7 @@ class Catalogs:
         """
         layout, rules = self._layout(catalog), self._settings.rules
         told = [
+            *lint_repositories(catalog),
             *lint_places(room.variants, catalog.objects),
             *lint_functions(catalog, self._functions),
             *lint_generated(room.variants, layout.policies, rules.on_missing_policy, catalog.objects),

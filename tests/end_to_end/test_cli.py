@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.krm.schema.validation import installed_releases
 from tests.support.command_line import Ended, run_in
 from tests.support.git_env import git, read_file, read_refs
 
@@ -105,6 +107,48 @@ def test_the_page_on_explaining_shows_what_the_demo_tells(world: Path) -> None:
     told = [run(world, *one.split()[1:], "--cache", ".cache") for one in asked]
 
     assert [(one.returncode, one.stdout) for one in told] == [(0, one) for one in shown], told[0].stderr
+
+
+@pytest.mark.skipif(not installed_releases(), reason="the extra k8s-schemas is not installed")
+def test_the_page_on_validating_shows_what_slips_of_the_pen_come_to(world: Path) -> None:
+    page = (PROJECT / "docs" / "validate.md").read_text()
+    asked, shown = (re.findall(rf"^```{one}\n(.*?)^```", page, re.DOTALL | re.MULTILINE) for one in ("sh", "text"))
+    right = {path: path.read_text() for path in (world / "config").iterdir()}
+
+    for commands, expected in zip(asked, shown, strict=True):
+        *slips, command = commands.splitlines()
+        for slip in slips:
+            _, _, edit, path = shlex.split(slip)
+            _, old, new, _ = edit.split(edit[1])
+            text = (world / path).read_text()
+            (world / path).write_text(re.sub(old, new, text))
+        done = run(world, *command.split()[1:], "--cache", ".cache")
+
+        assert (done.stdout, done.returncode) == (expected, 1), done.stderr
+        for file, text in right.items():
+            file.write_text(text)
+
+
+def test_a_warning_fails_only_where_it_is_asked_for(world: Path) -> None:
+    change(world, "policies.yaml", "region: us-east", "region: us-eest")
+    asked = ("validate", "config", "--cache", ".cache", "--fail-on")
+    codes = [run(world, *asked, least).returncode for least in ("error", "warning", "info")]
+
+    assert codes == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        pytest.param(("--schemas", "."), "add --rendered", id="schemas-of-nothing"),
+        pytest.param(("--rendered", "--kubernetes-version", "new"), "as 1.31", id="a-version-that-is-none"),
+        pytest.param(("--rendered", "--schemas", "nowhere"), "must name a folder", id="a-folder-that-is-none"),
+    ],
+)
+def test_what_cannot_be_validated_by(options: tuple[str, ...], said: str, world: Path) -> None:
+    done = run(world, "validate", "config", "--cache", ".cache", *options)
+
+    assert (done.returncode, said in done.stderr) == (3, True)
 
 
 def test_a_second_sync_is_silent(world: Path) -> None:

@@ -144,3 +144,20 @@ def test_what_selects_no_cluster_is_told_with_what_there_is(tmp_path: Path) -> N
     told = "\n".join(one.message for one in validated(tmp_path))
     assert "no cluster has region=nort; there are north, south; did you mean north?" in told
     assert "no cluster has a label regoin; did you mean region?" in told
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        pytest.param(
+            "  deploymnt: true", "spec.deploymnt is no field that is read; did you mean deployment?", id="spec"
+        ),
+        pytest.param("    branche: x", "spec.git.branche is no field that is read; did you mean branch?", id="git"),
+        pytest.param("  description: ours", "", id="one-of-others"),
+        pytest.param("  owner: us", "", id="one-of-nobody"),
+    ],
+)
+def test_a_field_of_a_repository_that_is_almost_one(written: str, said: str, tmp_path: Path) -> None:
+    small_world(tmp_path, {"oslo.yaml": f"{repository('oslo')}{written}\n"})
+
+    assert [one.message for one in validated(tmp_path) if one.code == "FieldMisspelt"] == ([said] if said else [])

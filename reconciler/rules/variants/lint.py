@@ -62,7 +62,7 @@ def _idle_targets(one: ConfigObject, spec: PackageVariantSetSpec, catalog: Catal
 
 def _written_selector(one: ConfigObject, index: int) -> str:
     target = one.data["spec"]["targets"][index]
-    return next(name for name in ("repositorySelector", "objectSelector") if target.get(name) is not None)
+    return "repositorySelector" if target.get("repositorySelector") is not None else "objectSelector"
 
 
 def _why_nothing(
