@@ -89,7 +89,7 @@ def compile_loop(for_each: Any, variable: Any, path: Path, scope: Scope) -> Loop
 
 
 def _variable_faults(name: Any, path: Path) -> tuple[Fault, ...]:
-    if name in RESERVED:
+    if isinstance(name, str) and name in RESERVED:
         taken = ", ".join(sorted(RESERVED))
         message = f"{dotted(path)} must be another name than those that are there anyway: {taken}; not {shown(name)}"
         return (Fault(LOOP_VAR_RESERVED, path, message),)

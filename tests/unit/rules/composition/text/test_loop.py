@@ -75,6 +75,8 @@ def test_no_variable_hides_another(name: str) -> None:
         pytest.param("true", id="constant"),
         pytest.param("for", id="reserved-word"),
         pytest.param(5, id="number"),
+        pytest.param(["a"], id="list"),
+        pytest.param({"a": "b"}, id="mapping"),
     ],
 )
 def test_variables_that_cel_cannot_name(name: Any) -> None:
