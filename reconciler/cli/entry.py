@@ -30,6 +30,7 @@ COMMANDS = {
     "propose": "Propose drafts: they are ready to be approved.",
     "approve": "Publish what is proposed.",
     "reject": "Take a proposal back, or drop a draft.",
+    "schema": "Print JSON Schemas of every kind, for editors and checks.",
     "pkg": "Get, update, render or compare one package by hand.",
 }
 

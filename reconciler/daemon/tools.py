@@ -26,6 +26,7 @@ from reconciler.planning.render import Renderer
 from reconciler.planning.state import DestinationState
 from reconciler.planning.tags import Tagging
 from reconciler.rules.clusters.versions import KnownClusters
+from reconciler.rules.composition.kinds import MadeKind
 from reconciler.rules.variant import RoomResult
 from reconciler.snapshot.catalog import Catalog
 from reconciler.snapshot.files import FileTree
@@ -140,6 +141,7 @@ class Tools:
     draft_template: str
     removal_template: str
     tagging: Callable[[Catalog], Tagging]
+    made_kinds: Callable[[Catalog], tuple[tuple[MadeKind, ...], tuple[Finding, ...]]]
     proposals: Proposals
     requests: Requests
     published: FirstSeen

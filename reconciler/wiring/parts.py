@@ -259,6 +259,7 @@ class _Builder:
             draft_template=self._settings.drafts.branch,
             removal_template=self._settings.drafts.removals_branch,
             tagging=catalogs.tagging,
+            made_kinds=catalogs.made_kinds,
             proposals=self._proposals(),
             requests=self._requests(),
             published=FirstSeen(self._cache / "published.json"),

@@ -33,6 +33,7 @@ from reconciler.planning.templates import Templating
 from reconciler.rules.clusters.inventory import Inventory, read_inventory
 from reconciler.rules.clusters.versions import KnownClusters, read_known_clusters
 from reconciler.rules.codes import NO_DESTINATION
+from reconciler.rules.composition.kinds import MadeKind, made_kinds
 from reconciler.rules.composition.lint import lint_components
 from reconciler.rules.composition.model import BINDING
 from reconciler.rules.composition.model import GROUP as COMPONENTS
@@ -201,6 +202,11 @@ class Catalogs:
             before, self._settings.guards.max_delete_percent, engine, before.held(), rules.runtime_composition,
             rules.crd_group, _READ_KINDS, self._limits,
         )  # fmt: skip
+
+    def made_kinds(self, catalog: Catalog) -> tuple[tuple[MadeKind, ...], tuple[Finding, ...]]:
+        """Return the kinds that component types make, and why some of them make none."""
+        nobody = Owned({}, COMPONENTS, BINDING)
+        return made_kinds(catalog, self._components(nobody, _engine_fact(self._settings)))
 
     def renderer(self, catalog: Catalog) -> Renderer:
         """Return what renders packages by a catalog."""

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from reconciler.settings import schema_text
+from tests.support.command_line import Ended, run_in
+
+DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo" / "config"
+BROKEN = """\
+apiVersion: platform/v1alpha1
+kind: ComponentType
+metadata: {name: lost-app}
+spec: {componentDefinitionRef: {name: nowhere}}
+"""
+
+
+def schema(folder: Path, *arguments: str) -> Ended:
+    return run_in(folder, {"HOME": str(folder), "RECONCILER_CACHE": str(folder / "cache")}, "schema", *arguments)
+
+
+def test_the_list_of_kinds(tmp_path: Path) -> None:
+    text, data = schema(tmp_path), schema(tmp_path, "-o", "json")
+
+    assert (text.returncode, data.returncode) == (0, 0)
+    assert (
+        "\nconfig.porch.kpt.dev/v1alpha2\n  PackageVariantSet         A PackageVariant for each target.\n"
+        in text.stdout
+    )
+    assert {"kind": "Team", "apiVersions": ["greenhouse.sap/v1alpha1"]}.items() <= next(
+        one for one in json.loads(data.stdout) if one["kind"] == "Team"
+    ).items()
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        pytest.param("EnvBinding", '"title": "EnvBinding"', id="a-kind"),
+        pytest.param("envbinding", '"title": "EnvBinding"', id="in-any-case"),
+        pytest.param("all", '"allOf": [', id="all-of-them"),
+    ],
+)
+def test_one_schema(tmp_path: Path, name: str, says: str) -> None:
+    ended = schema(tmp_path, name)
+
+    assert ended.returncode == 0
+    assert says in ended.stdout
+    assert json.loads(ended.stdout)["$schema"] == "http://json-schema.org/draft-07/schema#"
+
+
+def test_the_schema_of_the_settings(tmp_path: Path) -> None:
+    assert schema(tmp_path, "settings").stdout == schema_text()
+
+
+def test_a_name_that_no_kind_has(tmp_path: Path) -> None:
+    ended = schema(tmp_path, "PakageVariant")
+
+    assert ended.returncode == 3
+    assert "must be one of Repository, PackageVariant, " in ended.stderr
+    assert ended.stderr.endswith("not 'PakageVariant'; did you mean PackageVariant?\n")
+
+
+def test_kinds_that_component_types_make(tmp_path: Path) -> None:
+    ended = schema(tmp_path, "ShopApp", "--config", str(DEMO))
+
+    assert ended.returncode == 0
+    assert json.loads(ended.stdout)["properties"]["spec"]["properties"]["port"]["minimum"] == 1024
+
+
+def test_a_component_type_that_is_not_ready_makes_none_and_says_why(tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "type.yaml").write_text(BROKEN)
+    ended = schema(tmp_path, "--config", "config")
+
+    assert ended.returncode == 1
+    assert "LostApp" not in ended.stdout
+    assert "type.yaml:4: error DefinitionNotFound" in ended.stderr
+
+
+def test_a_folder_of_all_is_written_and_written_again(tmp_path: Path) -> None:
+    first = schema(tmp_path, "--output", "schemas")
+    again = schema(tmp_path, "--output", "schemas", "--config", str(DEMO))
+
+    assert (first.returncode, again.returncode) == (0, 0)
+    assert (tmp_path / "schemas" / "platform" / "shopapp_v1alpha1.json").is_file()
+    assert json.loads((tmp_path / "schemas" / "all.json").read_text())["allOf"][-1]["then"]["title"] == "ShopApp"
+    assert (tmp_path / "schemas" / "settings.json").read_text() == schema_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        pytest.param(("--output", "mine"), "must be absent, empty, or a folder of schemas", id="a-folder-of-others"),
+        pytest.param(("Team", "--output", "new"), "give either KIND or --output", id="one-into-a-folder"),
+    ],
+)
+def test_what_cannot_be_done(tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    ended = schema(tmp_path, *arguments)
+
+    assert ended.returncode == 3
+    assert says in ended.stderr
+    assert [one.name for one in (tmp_path / "mine").iterdir()] == ["letter.txt"]

@@ -1,0 +1,115 @@
+"""What the readers of all kinds say of one document, whatever room they are of: is it sound, or not?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.expressions import Limits
+from reconciler.krm.findings import Finding, errors
+from reconciler.krm.identity import ObjectKey, split_api_version
+from reconciler.krm.yaml import Path
+from reconciler.packages.kptfile import Kptfile, read_kptfile
+from reconciler.rules.composition.read_catalogue import read_addon, read_definition
+from reconciler.rules.composition.read_component import read_binding, read_component
+from reconciler.rules.composition.read_glue import read_build, read_environment
+from reconciler.rules.composition.read_type import read_type
+from reconciler.rules.overrides.read_policy import read_policy
+from reconciler.rules.placement.read_propagation import read_propagation
+from reconciler.rules.presets import read_definition as read_plugin_definition
+from reconciler.rules.presets.read_override import read_override, read_own_overrides
+from reconciler.rules.presets.read_plugin import read_plugin
+from reconciler.rules.presets.read_preset import read_preset
+from reconciler.rules.repository import read_repositories
+from reconciler.rules.templates.read_rule import read_merge_rule
+from reconciler.rules.variants.read_set import (
+    REVISION_SET_API_VERSION,
+    read_package_variant_set,
+    read_revision_set,
+)
+from reconciler.rules.variants.read_variant import read_package_variant
+from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ConfigObject
+
+LIMITS = Limits()
+Told = Sequence[str]
+
+
+@dataclass(frozen=True)
+class _Document:
+    """A document that was never text: all of it is on line 1."""
+
+    data: Any
+    line: int = 1
+
+    def line_of(self, path: Path) -> int:
+        return 1
+
+
+def faults(document: Mapping[str, Any]) -> Told:
+    """Return what the reader of its kind refuses a document for, () when it takes it; kinds without one take all."""
+    return _READERS.get(document["kind"], lambda document: ())(document)
+
+
+def config_object(document: Mapping[str, Any]) -> ConfigObject:
+    """Return a document as the catalog would hand it to a reader."""
+    metadata, (group, _) = document["metadata"], split_api_version(document["apiVersion"])
+    namespace = metadata.get("namespace") or ("default" if group == PORCH_GROUP else "")
+    key = ObjectKey(group, document["kind"], str(namespace), metadata["name"])
+    return ConfigObject(key, document["apiVersion"], "all.yaml", _Document(document))  # type: ignore[arg-type]
+
+
+def _messages(findings: Sequence[Finding]) -> Told:
+    return [one.message for one in errors(list(findings))]
+
+
+def _by_object(read: Callable[..., tuple[Any, Sequence[Finding]]], **more: Any) -> Callable[[Any], Told]:
+    return lambda document: _messages(read(config_object(document), **more)[1])
+
+
+def _repository(document: Mapping[str, Any]) -> Told:
+    one = config_object(document)
+    return _messages(read_repositories(Catalog({one.key: one}, _by_kind={(PORCH_GROUP, "Repository"): (one,)}))[1])
+
+
+def _revision_set(document: Mapping[str, Any]) -> Told:
+    # it is looked up by its apiVersion
+    wrong = [] if document["apiVersion"] == REVISION_SET_API_VERSION else ["apiVersion"]
+    return [*wrong, *read_revision_set(document).errors]
+
+
+def _kptfile(document: Mapping[str, Any]) -> Told:
+    read = read_kptfile(json.dumps(document).encode())
+    return [] if isinstance(read, Kptfile) else [one.message for one in read]
+
+
+_READERS: Mapping[str, Callable[[Any], Told]] = {
+    "Repository": _repository,
+    "PackageVariant": lambda document: read_package_variant(document).errors,
+    "PackageVariantSet": lambda document: read_package_variant_set(document, LIMITS).errors,
+    "PackageRevisionSet": _revision_set,
+    "OverridePolicy": _by_object(read_policy),
+    "ClusterOverridePolicy": _by_object(read_policy),
+    "PropagationPolicy": _by_object(read_propagation),
+    "ClusterPropagationPolicy": _by_object(read_propagation),
+    "Cluster": _by_object(read_own_overrides),
+    "Organization": _by_object(read_own_overrides),
+    "PluginDefinition": _by_object(read_plugin_definition.read_definition),
+    "ClusterPluginDefinition": _by_object(read_plugin_definition.read_definition),
+    "PluginPreset": _by_object(read_preset),
+    "PluginOverride": _by_object(read_override),
+    "Plugin": _by_object(read_plugin),
+    "ComponentDefinition": _by_object(read_definition, limits=LIMITS),
+    "Addon": _by_object(read_addon, limits=LIMITS),
+    "ComponentType": _by_object(read_type),
+    "Component": _by_object(read_component),
+    "EnvBinding": _by_object(read_binding),
+    "Environment": _by_object(read_environment),
+    "Build": _by_object(read_build),
+    "TemplateMergeRule": _by_object(read_merge_rule),
+    "Kptfile": _kptfile,
+}
+
+READ = frozenset(_READERS)
+"""The kinds whose readers can be asked."""
