@@ -11,13 +11,18 @@ from reconciler import __file__ as package_file
 from reconciler.cli.ends import told_plainly
 from reconciler.cli.exits import CannotRunError
 from reconciler.cli.shared import progress, read_settings, set_up_logs
+from reconciler.daemon.explain import explainer
 from reconciler.daemon.reconcile import Report, reconcile
+from reconciler.daemon.review import Place
 from reconciler.daemon.tools import Publisher
 from reconciler.gitio.create import create_repository
 from reconciler.gitio.folder import read_folder
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.verdicts import PushUnit, RefUpdate
 from reconciler.gitio.writer import NewCommit, Put
+from reconciler.reporting.explain import explain
+from reconciler.reporting.explain_words import explanation_text
+from reconciler.reporting.explanation import Explanation
 from reconciler.reporting.plan import plan_text
 from reconciler.settings import Settings
 from reconciler.snapshot.files import FileTree
@@ -25,6 +30,7 @@ from reconciler.wiring import build_keep, build_parts, build_push
 
 # the day of the demo's upstream commits: equal input, equal commit ids, on every machine
 _SECONDS = 1_767_225_600
+_WHY = ("chicago", "gateway", "Deployment/gateway", "/spec/template/spec/containers/0/image")
 _NEXT = """
 What to try next, from {folder}:
 
@@ -43,6 +49,11 @@ What to try next, from {folder}:
   sed -i.bak 's/numbers:1.0/numbers:1.1/' config/apps.yaml && rm config/apps.yaml.bak
   reconciler plan config --fleet fleet.git           # a new build of a component: one draft, in Lisbon
   reconciler explain lisbon/components/fair/edge/numbers Deployment/numbers --config config --fleet fleet.git
+
+  sed -i.bak 's/before-all-others/before-most/' config/policies.yaml && rm config/policies.yaml.bak
+  reconciler plan config --fleet fleet.git           # a policy on a Kafka: its pools in Chicago inherit it
+  reconciler explain chicago/plugins/watchman-chicago Plugin/watchman-chicago keep.days \\
+    --config config --fleet fleet.git                # who says how long the watchman keeps what he saw
 
   sed -i.bak 's/revision: v1/revision: v2/' config/gateway.yaml && rm config/gateway.yaml.bak
   reconciler plan config --fleet fleet.git           # a new upstream version, on all four
@@ -93,6 +104,10 @@ def _show(folder: Path) -> None:
     for one in _pass(settings, build_push(settings)).written.values():
         for branch, head in one.heads.items():
             click.echo(f"pushed   {branch} at {head[:12]}")
+    cluster, package, resource, pointer = _WHY
+    click.echo("\nEvery value has its story. Three had a hand in the image of Chicago's gateway; in short:\n")
+    click.echo(f"  reconciler explain {cluster}/{package} {resource} {pointer} --config config --fleet fleet.git\n")
+    click.echo(explanation_text(_explained(settings, Place(cluster, package), resource, pointer)), nl=False)
 
 
 def _pass(settings: Settings, publisher: Publisher) -> Report:
@@ -100,6 +115,12 @@ def _pass(settings: Settings, publisher: Publisher) -> Report:
         parts = build_parts(settings, settings.config.url, missing_is_empty=True, progress=show)
         with parts.remotes as remotes:
             return reconcile(parts.source, remotes, parts.tools, publisher)
+
+
+def _explained(settings: Settings, place: Place, resource: str, pointer: str) -> Explanation:
+    parts = build_parts(settings, settings.config.url)
+    with parts.remotes as remotes:
+        return explain(explainer(place, parts.source, remotes, parts.tools).explained(), resource, pointer)
 
 
 def _settings(folder: Path) -> Settings:

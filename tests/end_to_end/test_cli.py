@@ -89,6 +89,18 @@ def test_the_demo_leaves_a_draft_on_each_cluster(world: Path) -> None:
     assert git(world / "fleet.git", "fsck", "--strict", "--no-dangling") == ""
 
 
+def test_the_demo_ends_on_the_story_of_a_value(tmp_path: Path) -> None:
+    said = run(tmp_path, "demo", "again").stdout
+    story = said[said.index("\nchicago/gateway\n") : said.index("\nWhat to try next")]
+
+    assert [line.split()[:2] for line in story.splitlines()[-3:]] == [
+        ["1.", "upstream"],
+        ["2.", "policy"],
+        ["3.", "policy"],
+    ]
+    assert story.endswith("  wins\n")
+
+
 def test_the_demo_tells_what_its_policies_changed_and_where(world: Path) -> None:
     boston = read_file(world / "fleet.git", "drafts/boston", ".reconciler/gateway.yaml")
     lisbon = read_file(world / "fleet.git", "drafts/lisbon", ".reconciler/gateway.yaml")
@@ -203,7 +215,7 @@ def test_a_plan_says_which_destination_it_could_not_read(world: Path) -> None:
     done = plan(world, "-o", "json")
 
     told = json.loads(done.stdout)
-    assert (done.returncode, len(told["drafts"])) == (2, 12), done.stderr
+    assert (done.returncode, len(told["drafts"])) == (2, 17), done.stderr
     assert {(one["code"], one["severity"]) for one in told["findings"]} == {("RepositoryUnreachable", "warning")}
     assert all("a sync would leave it alone" in one["message"] for one in told["findings"])
 
@@ -241,7 +253,14 @@ def test_findings_come_in_forms_for_tools(world: Path, form: str) -> None:
 def test_status_tells_how_the_fleet_stands(world: Path) -> None:
     done = run(world, "status", "--fleet", "fleet.git", "--cache", ".cache")
 
-    assert (done.returncode, done.stdout.strip()) == (0, "12 packages on 4 destinations: 12 drafted")
+    # Plugins of a preset are ready when they are published
+    assert (done.returncode, done.stdout.splitlines()) == (
+        1,
+        [
+            "17 packages on 4 destinations: 17 drafted, 1 not ready",
+            "not ready  PluginPreset/shops/watchman: AllPluginsReady: 0 of 2 plugins are ready",
+        ],
+    )
 
 
 def test_render_writes_what_the_branches_would_hold(world: Path) -> None:
@@ -361,7 +380,7 @@ def test_the_service_reconciles_serves_signals_and_stops(world: Path) -> None:
         deadline = time.monotonic() + 60
         code = service.wait(deadline - time.monotonic())
 
-    assert (first["renders"], first["unchanged"]) == (0, 12)
+    assert (first["renders"], first["unchanged"]) == (0, 17)
     assert written["destination"] == "boston"
     assert "poll_second: unknown setting" in str(refused["why"])
     assert code == 128 + signal.SIGTERM

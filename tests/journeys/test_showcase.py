@@ -1,0 +1,127 @@
+"""The world of the demo, in which all rooms meet: what stands on its drafts, and who is told to have set it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.daemon.explain import Explainer
+from reconciler.daemon.reconcile import Gathered, gather
+from reconciler.daemon.review import Place
+from reconciler.krm.pointer import parse_pointer, resolve
+from reconciler.krm.yaml import parse
+from reconciler.reporting.explain import explain
+from reconciler.reporting.explain_words import explanation_data
+from reconciler.reporting.explanation import Explained
+from reconciler.settings import Settings
+from reconciler.wiring import Parts, build_parts
+from tests.journeys.showcase import PACKAGES, ROOMS, Row
+from tests.support.command_line import run_in
+from tests.support.git_env import commit_files, git, read_file, read_ref
+
+Value = Mapping[str, Any]
+ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+BRANCHES = {"berlin": "clusters/berlin"}
+
+
+@dataclass
+class Showcase:
+    """The demo's world, with a person's edit on a draft, and one on what is published."""
+
+    folder: Path
+    parts: Parts
+    found: Gathered
+    _explained: dict[Place, Explained] = field(default_factory=dict)
+
+    @property
+    def fleet(self) -> Path:
+        return self.folder / "fleet.git"
+
+    def files(self, cluster: str) -> list[str]:
+        """Return the files of a cluster: as they are published, else as they are drafted."""
+        return git(self.fleet, "ls-tree", "-r", "--name-only", branch_of(cluster)).splitlines()
+
+    def resource(self, row: Row) -> Any:
+        """Return a resource as it stands there."""
+        inside = [file for file in self.files(row.cluster) if file.startswith(f"{row.package}/")]
+        texts = (read_file(self.fleet, branch_of(row.cluster), file) for file in inside)
+        read = (one.data for text in texts for one in parse(text).documents)
+        return next(one for one in read if name_of(one) == row.resource)
+
+    def value(self, row: Row) -> Value:
+        """Return what is told of a value, or of the one that it is in."""
+        place = Place(row.cluster, row.package)
+        if place not in self._explained:
+            one = Explainer(place, self.found, self.parts.remotes, self.parts.tools)
+            self._explained[place] = one.explained()
+        told = explanation_data(explain(self._explained[place], row.resource, row.pointer))["values"]
+        return next((one for one in told if one["pointer"] == row.pointer), told[0])
+
+
+def branch_of(cluster: str) -> str:
+    return BRANCHES.get(cluster, f"drafts/{cluster}")
+
+
+def name_of(one: Mapping[str, Any]) -> str:
+    return "/".join((one["kind"], one["metadata"].get("namespace", "_cluster"), one["metadata"]["name"]))
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Showcase]:
+    folder = tmp_path_factory.mktemp("showcase") / "world"
+    done = run_in(folder.parent, ENVIRONMENT, "demo", str(folder))
+    assert done.returncode == 0, done.stderr
+    fleet = folder / "fleet.git"
+    edit(fleet, "drafts/chicago", "gateway/service.yaml", "port: 443\n", "port: 8443\n")
+    git(fleet, "update-ref", "refs/heads/clusters/berlin", str(read_ref(fleet, "refs/heads/drafts/berlin")))
+    assert run_in(folder, ENVIRONMENT, "sync", "config", "--fleet", "fleet.git", "--cache", ".cache").returncode == 0
+    edit(fleet, "clusters/berlin", "monitoring/collector.yaml", "30s", "10s")
+    settings = Settings.model_validate({"cache": str(folder / ".cache"), "fleet": {"url": str(fleet)}})
+    parts = build_parts(settings, str(folder / "config"))
+    with parts.remotes as remotes:
+        yield Showcase(folder, parts, gather(parts.source, remotes, parts.tools))
+
+
+def edit(fleet: Path, branch: str, file: str, old: str, new: str) -> None:
+    text = read_file(fleet, branch, file) + "\n"
+    assert old in text
+    commit_files(fleet, f"refs/heads/{branch}", {file: text.replace(old, new).encode()})
+
+
+def rows(*, told: bool = False) -> Iterator[Any]:
+    for room, found in ROOMS.items():
+        for row in found:
+            untold = [pytest.mark.xfail(reason=row.untold, strict=True)] if told and row.untold else []
+            yield pytest.param(row, id=f"{room}-{row.id}", marks=untold)
+
+
+@pytest.mark.parametrize("cluster", PACKAGES)
+def test_a_cluster_has_these_packages_and_no_other(world: Showcase, cluster: Any) -> None:
+    status = (file.removeprefix(".reconciler/") for file in world.files(cluster) if file.startswith(".reconciler/"))
+
+    assert [one.removesuffix(".yaml") for one in status] == PACKAGES[cluster]
+
+
+@pytest.mark.parametrize("row", [*rows()])
+def test_a_value_is_as_the_files_say(world: Showcase, row: Row) -> None:
+    assert resolve(world.resource(row), parse_pointer(row.pointer)) == row.value
+
+
+@pytest.mark.parametrize("row", [*rows(told=True)])
+def test_a_value_is_told_with_who_set_it(world: Showcase, row: Row) -> None:
+    last = world.value(row)["steps"][-1]
+
+    assert (last["layer"], last.get("by", ""), last.get("file", "")) == (row.layer, row.by, row.file)
+    assert [f"{one['by']} {one['file']}" for one in last.get("values", ())] == ([row.given] if row.given else [])
+
+
+def test_every_room_has_its_say() -> None:
+    found = [row for one in ROOMS.values() for row in one]
+
+    assert len(found) > 100
+    assert len({row.id for row in found}) == len(found)
