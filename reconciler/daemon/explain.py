@@ -51,7 +51,8 @@ class Explainer:
         destination = destination_of(self.place, self.tools.destinations(found.catalog))
         begun = begin(found, self.remotes, self.tools)
         surveyed = begun.desk.look(destination, begun.destinations)
-        known = Explained(str(self.place), found.snapshot.id, found.catalog.objects)
+        folder = destination.path(self.place.package)
+        known = Explained(str(self.place), found.snapshot.id, found.catalog.objects, folder=folder)
         if isinstance(surveyed, DestinationPlan):
             return replace(known, findings=surveyed.findings)
         winners, losers = chosen(surveyed.claims, surveyed.ground.state)

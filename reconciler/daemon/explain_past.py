@@ -50,7 +50,10 @@ class PastExplainer:
         made = self.past.remake(self.told, then, self.opened) if isinstance(then, Then) else then
         if isinstance(made, Unmade):
             return Explained(place, recorded.config, {}, trouble=f"it cannot be made again: {made.why}")
-        known = Explained(place, recorded.config, made.objects, made.variant.owner, made.variant, at=self.told.commit)
+        folder = self.told.destination.path(self.told.package)
+        known = Explained(
+            place, recorded.config, made.objects, made.variant.owner, made.variant, at=self.told.commit, folder=folder
+        )
         if not made.is_usable:
             return replace(known, trouble="; ".join(one.message for one in made.rendered.findings))
         is_as_it_was = made.rendered.files.id == recorded.rendered

@@ -6,7 +6,7 @@ What a status file records is enough to make its package again as long as Git st
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from reconciler.daemon.config import ConfigHistory, ConfigSnapshot
 from reconciler.daemon.publish import HEADS
 from reconciler.daemon.remotes import Remote, Remotes
 from reconciler.daemon.states import read_states
-from reconciler.daemon.tools import ConfigSource, Tools
+from reconciler.daemon.tools import ConfigSource, Tools, keeping_stages
 from reconciler.gitio.errors import GitError, ObjectMissingError, TooLargeError
 from reconciler.planning.destination import STATUS_FOLDER, Destination
 from reconciler.planning.remake import (
@@ -230,7 +230,7 @@ class Past:
         moved = self._moved(catalog, tuple(told), exactly=exactly)
         room = self._tools.rooms(catalog, self._remotes.as_of(moved), opened.states, int(self._tools.clock()))
         # what comes out is looked at closely, where it is not what stands there
-        return Then(snapshot, catalog, room, replace(self._tools.renderer(catalog), keeps_stages=True))
+        return Then(snapshot, catalog, room, keeping_stages(self._tools).renderer(catalog))
 
     def _config(self, config: str, opened: Opened) -> ConfigSnapshot | Unmade:
         if config == opened.snapshot.id:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from reconciler.daemon.approvals import Approved
@@ -154,3 +154,8 @@ class Tools:
     def names(self) -> RefNames:
         """The templates of refs."""
         return RefNames(self.state_ref, self.draft_template, self.removal_template)
+
+
+def keeping_stages(tools: Tools) -> Tools:
+    """Return tools whose renders tell of each step that led to them, so that they can be explained."""
+    return replace(tools, renderer=lambda catalog: replace(tools.renderer(catalog), keeps_stages=True))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from reconciler.daemon.desk import unread
 from reconciler.daemon.reconcile import Begun, Gathered, begin, catalog_findings, gather, plan_proposal
 from reconciler.daemon.remotes import Remotes
-from reconciler.daemon.tools import ConfigSource, Tools
+from reconciler.daemon.tools import ConfigSource, Tools, keeping_stages
 from reconciler.krm.findings import Finding, errors
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.schema.api_removals import Release
@@ -16,7 +16,7 @@ from reconciler.planning.conformance import Checked, Conformance, Schemas
 from reconciler.planning.fleet import FleetPlan
 from reconciler.planning.lint import told_once
 from reconciler.planning.made_anew import decide_anew
-from reconciler.planning.outcome import Blocked, Rendered
+from reconciler.planning.outcome import Blocked, Draft, Outcome, Rendered
 from reconciler.planning.plan import Decided
 from reconciler.planning.survey import Surveyed, Workshop
 from reconciler.reporting.rendered import Unsaid, rendered_findings, unsaid_findings
@@ -66,7 +66,7 @@ def validate_rendered(source: ConfigSource, remotes: Remotes, tools: Tools, judg
     fleet = tools.fleet(found.catalog)
     releases = {name: judge.release for name in fleet.clusters if judge.release} | dict(fleet.releases.known)
     examined = _Examined(Conformance(found.catalog, releases, judge.schemas))
-    begun = begin(found, remotes, tools, examined.decide)
+    begun = begin(found, remotes, keeping_stages(tools), examined.decide)
     plan = _plan(found, begun, remotes, tools)
     unreached = unreached_findings(plan.usages, begun.desk.policies, fleet.clusters) if _is_all_made(plan) else ()
     unsaid = [name for name in fleet.clusters if name not in releases and name in examined.clusters]
@@ -117,7 +117,14 @@ class _Examined:
             self.clusters.add(one.destination.name)
             usable = _usable(decided, rendered)
             self.checked += (found for found in self._conformance.check(one.destination.name, usable) if _tells(found))
-        return decided
+        # of what is sound nobody asks how it came to be
+        return replace(decided, outcomes=tuple(map(_without_stages, decided.outcomes)))
+
+
+def _without_stages(outcome: Outcome) -> Outcome:
+    if not isinstance(outcome, Draft):
+        return outcome
+    return replace(outcome, rendered=replace(outcome.rendered, stages=()))
 
 
 def _usable(decided: Decided, rendered: Mapping[str, Rendered]) -> Sequence[tuple[Variant, Rendered]]:

@@ -205,7 +205,7 @@ class _Run:
         if faults := errors(result.findings):
             return replace(done, reason=faults[0].code)
         self.ruled.append(("overrides", result.files))
-        self._keep(PolicyStage(result.resources))
+        self._keep(PolicyStage(result.resources), FilesStage("strip", result.files))
         conditions = upsert(rendered.conditions, *overridden_condition(result))
         rules = {name: text for name, text in result.rules.items() if text is not None}
         overrides = tuple(result.as_data())

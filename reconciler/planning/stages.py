@@ -11,11 +11,22 @@ from reconciler.rules.overrides.apply import Overridden
 from reconciler.snapshot.files import FileTree
 
 Layer = Literal[
-    "source", "edit", "draft", "clone", "context", "pipeline", "injection", "function", "policy", "template", "room"
+    "source",
+    "edit",
+    "draft",
+    "clone",
+    "context",
+    "pipeline",
+    "injection",
+    "function",
+    "policy",
+    "strip",
+    "template",
+    "room",
 ]
 """Who sets values, in the order of their work: the source as it came, people's edits on the cluster branch and on the
 draft, cloning, the package context, a variant's functions as they come into the Kptfile, injection, functions, override
-policies, templates; `room` is what a generated package is given at last."""
+policies, the taking off of what names policies and clusters, templates; `room` puts a generated package right."""
 
 
 @dataclass(frozen=True)

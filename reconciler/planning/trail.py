@@ -229,7 +229,8 @@ class _Trail:
         for one in stage.resources:
             place = (one.resource.file, one.resource.index)
             for turn in one.turns if not one.failed else ():
-                self._open[place].leave(State(Cause("policy", turn.by, turn.where), turn.data, place))
+                cause = Cause("policy" if turn.by else "strip", turn.by, turn.where)
+                self._open[place].leave(State(cause, turn.data, place))
 
     def _begin(self) -> Track:
         self.tracks.append(Track())

@@ -18,6 +18,7 @@ from reconciler.reporting.explain_steps import Teller
 from reconciler.reporting.explanation import SOURCES, Step, Value
 from reconciler.rules.edits import value_at
 from reconciler.rules.presets.model import GROUP
+from reconciler.rules.provenance import op_of
 from reconciler.rules.variant import Variant
 
 Entry = Mapping[str, Any]
@@ -86,12 +87,10 @@ class Page:
         return Value(self._file, self.resource, _pointer(path), _masked(steps), option, is_plain)
 
     def _steps(self, path: Path, changes: Sequence[Change], entry: Entry | None) -> Iterator[Step]:
-        template = self._by_template.get(path)
+        template = self._template_steps(path)
         templated = any(one.state.cause.layer == TEMPLATE for one in changes)
-        beneath: list[Step] = []
-        if template and not templated:
-            # what the parent has is beneath what is the child's own
-            beneath = [one for one in self._teller.recorded(template["steps"]) if one.by != self.resource]
+        # what the parent has is beneath what is the child's own
+        beneath = [one for one in template if one.by != self.resource] if not templated else []
         yield from beneath
         if beneath and changes:
             changes = [replace(changes[0], before=beneath[-1].after), *changes[1:]]
@@ -99,9 +98,20 @@ class Page:
             if one.state.cause.layer == "source" and entry:
                 yield from self._by_entry(one, entry)
             elif one.state.cause.layer == TEMPLATE and template:
-                yield from self._teller.recorded(template["steps"])
+                yield from template
             elif not self._is_within(one, path):
                 yield self._teller.step(one)
+
+    def _template_steps(self, path: Path) -> list[Step]:
+        """Return what is told of the templates that a value comes from: of it, and of all that it is in."""
+        found: list[Step] = []
+        for end in range(len(path) + 1):
+            entry = self._by_template.get(path[:end])
+            for one in self._teller.recorded(entry["steps"]) if entry else ():
+                before, after = (_part(value, path[end:]) for value in (one.before, one.after))
+                if not (before is ABSENT and after is ABSENT):
+                    found.append(replace(one, op=op_of(before, after), before=before, after=after))
+        return found
 
     def _by_entry(self, change: Change, entry: Entry) -> Iterator[Step]:
         """Yield the steps that a room tells of the value, or of what it is in."""
@@ -115,7 +125,7 @@ class Page:
             if not at:
                 after = self._teller.step(change).after
             if not (before is ABSENT and after is ABSENT):
-                yield replace(self._teller.within(one, below), before=before, after=after)
+                yield replace(self._teller.within(one, below), op=op_of(before, after), before=before, after=after)
 
     def _entry(self, path: Path) -> Entry | None:
         """Return what a room tells of a value, or of the nearest that it is in."""
@@ -213,7 +223,7 @@ def _pointer(path: Path) -> str:
 
 
 def _part(value: Any, path: Path) -> Any:
-    return value_at(value, path) if isinstance(value, dict | list) else value
+    return value if value == MASK else value_at(value, path)
 
 
 def _of_option(step: Step) -> Step:

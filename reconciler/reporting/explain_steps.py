@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.secrets import is_secret
 from reconciler.krm.yaml import Path
+from reconciler.krm.yaml.same import same
 from reconciler.packages.context import CONTEXT_FILE
 from reconciler.packages.kptfile import KPTFILE, FunctionSpec
 from reconciler.packages.package import join
@@ -101,7 +102,7 @@ class Teller:
                 by, "", layer=UPSTREAM, file=whole, line=_line(change.state, path), field=dotted(path), commit=commit,
                 removable=removable,
             )  # fmt: skip
-        return self._placed(change) or self._generated()
+        return self._placed(change) or self._generated(change)
 
     def _placed(self, change: Change) -> Step | None:
         """Return that a resource of the config has it, where it is there as it is written (design 3)."""
@@ -114,9 +115,16 @@ class Teller:
             return None
         return self._said_at((one, path), RESOURCE, str(one.key))
 
-    def _generated(self) -> Step:
+    def _generated(self, change: Change) -> Step:
+        """Return that a room makes it, of a field of what asks for the package, or of that as a whole."""
         owner = self.variant.owner
-        return Step(str(owner.set or owner.key), "", layer=GENERATED)
+        one = self.explained.objects.get(owner.set or owner.key)
+        if one is None:
+            return Step(str(owner.set or owner.key), "", layer=GENERATED)
+        said = (path for path in _told_at(change.path) if same(value_at(one.data, path), change.after))
+        path = next(said, None)
+        step = self._said_at((one, path or ()), GENERATED, str(one.key))
+        return step if path else replace(step, removable=None)
 
     def _edit(self, change: Change) -> Step:
         layer = change.state.cause.layer
@@ -124,7 +132,8 @@ class Teller:
         where = "the draft" if layer == "draft" else "the cluster branch"
         removable = Edit(file, index, change.path, change.before, layer == "draft")
         line = _line(change.state, change.path) if change.after is not ABSENT else 0
-        return Step(f"a person, on {where}", "", layer=layer, file=file, line=line, removable=removable)
+        at = join(self.explained.folder, file)
+        return Step(f"a person, on {where}", "", layer=layer, file=at, line=line, removable=removable)
 
     def _context(self, change: Change) -> Step:
         name = str(change.path[-1]) if change.path[:1] == ("data",) else ""
@@ -175,6 +184,7 @@ class Teller:
             "clone": "the reconciler, for what the package follows",
             "room": f"the reconciler, for {self.variant.owner.key}",
             "template": "the template of its parent",
+            "strip": "the reconciler: what names policies and clusters goes no further",
         }
         return Step(words[layer], "", layer=layer)
 
@@ -209,6 +219,13 @@ class Teller:
 
 def _is_named(key: Any, one: Any) -> bool:
     return (key.kind, key.namespace or "default", key.name) == (one.kind, one.namespace or "default", one.name)
+
+
+def _told_at(path: Path) -> Iterator[Path]:
+    """Yield where the author of a generated object may have written one of its fields (greenhouse 11)."""
+    if path[:1] == ("spec",):
+        yield ("spec", "plugin", *path[1:])
+    yield path
 
 
 def _line(state: State, path: Path) -> int:

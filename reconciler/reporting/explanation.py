@@ -29,7 +29,7 @@ class Explained:
 
     `rendered` is None where it was not made, or must not be used. `trouble` says why it waits or is withheld,
     `findings` are the errors of that. `at` is the commit of its branch, where it was made again as it stands there;
-    `is_sure`: what was made is what stands there.
+    `is_sure`: what was made is what stands there. `folder` is the package's on the branches of its destination.
     """
 
     place: str
@@ -42,6 +42,7 @@ class Explained:
     findings: tuple[Finding, ...] = ()
     at: str = ""
     is_sure: bool = True
+    folder: str = ""
 
 
 @dataclass(frozen=True)

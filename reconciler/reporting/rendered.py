@@ -12,7 +12,9 @@ from reconciler.krm.yaml import Path
 from reconciler.packages.package import PackageResource
 from reconciler.planning.codes import KUBERNETES_VERSION_UNKNOWN, SCHEMA_MISSING
 from reconciler.planning.conformance import Checked, Fault, Unjudged
-from reconciler.reporting.explain import Explained, NothingToExplainError, Step, explain
+from reconciler.planning.without import ConfigField
+from reconciler.reporting.explain import explain
+from reconciler.reporting.explanation import SOURCES, Explained, NothingToExplainError, Step
 from reconciler.reporting.values import count
 from reconciler.snapshot.catalog import ConfigObject
 
@@ -92,7 +94,7 @@ def _where(one: Checked, resource: PackageResource, path: Path, objects: Objects
 
 
 def _step_that_set(one: Checked, fault: Fault, objects: Objects) -> Step | None:
-    """Return the last step by which a rule of the config set the value, or something around it."""
+    """Return the last step that set the value, or something around it, where it is one of the config."""
     variant = one.variant
     known = Explained(str(variant.place), "", objects, variant.owner, variant, one.rendered)
     try:
@@ -102,7 +104,9 @@ def _step_that_set(one: Checked, fault: Fault, objects: Objects) -> Step | None:
     pointer = format_pointer(fault.path)
     around = [one for one in found.values if one.file == fault.resource.file and _is_at_or_in(pointer, one.pointer)]
     closest = max(around, key=lambda value: len(value.pointer), default=None)
-    return closest.steps[-1] if closest and closest.steps else None
+    last = closest.steps[-1] if closest else None
+    is_of_a_rule = last is not None and last.layer not in SOURCES and isinstance(last.removable, ConfigField)
+    return last if is_of_a_rule else None
 
 
 def _is_at_or_in(pointer: str, other: str) -> bool:

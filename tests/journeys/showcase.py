@@ -1,8 +1,7 @@
 """What stands in the world of the demo, and who says so: a hundred values and more, worked out by hand from its files.
 
 Whoever changes a file of `fixtures/demo` reads the rows of that room again, and works them out anew. `layer`, `by` and
-`file` are those of the step that wins. `given` is who gave what a template read, and where. A row that `explain` does
-not tell yet says why in `untold`.
+`file` are those of the step that wins. `given` is who gave what a template read, and where.
 """
 
 from __future__ import annotations
@@ -35,9 +34,6 @@ ALLOWED = "/spec/ingress/0/from/0/podSelector/matchLabels/app"
 STREAMS = "resources/streams"
 KAFKA = "Kafka/streams/sales"
 CONTROLLERS, BROKERS = "KafkaNodePool/streams/controllers", "KafkaNodePool/streams/brokers"
-WITHOUT_LINE = "of what is no option the preset is told, and not where it stands"
-IN_PACKAGE = "the file of an edit is told within its package, and not as it is called on the branch"
-IN_ITEMS = "what a child inherits inside of a list is told without its parent"
 
 
 @dataclass(frozen=True)
@@ -53,7 +49,6 @@ class Row:
     by: str = ""
     file: str = ""
     given: str = ""
-    untold: str = ""
 
     @property
     def id(self) -> str:
@@ -139,9 +134,9 @@ VARIANTS = [
     gateway("chicago", KPTFILE, "/pipeline/mutators/1/image", REPLACE, "upstream", file=IN_KPTFILE),
     # somebody was there
     Row("chicago", GATEWAY, SERVICE, "/spec/ports/0/port", 8443, "draft", "a person, on the draft",
-        "gateway/service.yaml", untold=IN_PACKAGE),
+        "gateway/service.yaml"),
     Row("berlin", "monitoring", "DaemonSet/_cluster/collector", f"{MAIN}/args/0", "--interval=10s", "edit",
-        "a person, on the cluster branch", "monitoring/collector.yaml", untold=IN_PACKAGE),
+        "a person, on the cluster branch", "monitoring/collector.yaml"),
     Row("berlin", "monitoring", "DaemonSet/_cluster/collector", f"{MAIN}/image",
         "collector.example.com/collector:0.9.2", "upstream", "catalog/monitoring monitoring/v1",
         "monitoring/collector.yaml"),
@@ -186,7 +181,7 @@ def option(
 def plugin(cluster: Cluster, pointer: str, value: Any) -> Row:
     """Return a row of a field of the watchman that is no option."""
     package, name = WATCHMAN[cluster]
-    return Row(cluster, package, name, pointer, value, "generated", PRESET, "plugins.yaml", untold=WITHOUT_LINE)
+    return Row(cluster, package, name, pointer, value, "generated", PRESET, "plugins.yaml")
 
 
 def is_(value: Any) -> dict[str, Any]:
@@ -272,11 +267,9 @@ COMPOSITION = [
 ]  # fmt: skip
 
 
-def stream(
-    cluster: Cluster, resource: str, pointer: str, value: Any, layer: str, by: str = "", untold: str = ""
-) -> Row:
+def stream(cluster: Cluster, resource: str, pointer: str, value: Any, layer: str, by: str = "") -> Row:
     """Return a row of the Kafka and its pools; what they say themselves is told by themselves."""
-    return Row(cluster, STREAMS, resource, pointer, value, layer, by or resource, "streams.yaml", untold=untold)
+    return Row(cluster, STREAMS, resource, pointer, value, layer, by or resource, "streams.yaml")
 
 
 POD, CONTAINER, CLAIM = (f"/spec/template/{one}" for one in ("pod", "kafkaContainer", "persistentVolumeClaim"))
@@ -297,7 +290,7 @@ TEMPLATES = [
             stream(
                 city, CONTROLLERS, f"{CLAIM}/metadata/annotations/example.com~1backup", "weekly", "template", KAFKA
             ),
-            stream(city, CONTROLLERS, f"{CONTAINER}/env/0/value", "America/New_York", "template", KAFKA, IN_ITEMS),
+            stream(city, CONTROLLERS, f"{CONTAINER}/env/0/value", "America/New_York", "template", KAFKA),
             # the brokers have clocks of their own, and no backup
             stream(city, BROKERS, f"{CONTAINER}/env/0/value", "UTC", "resource"),
             stream(city, BROKERS, CLAIM, {}, "resource"),

@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 
+from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.yaml import parse
 from reconciler.planning.outcome import Draft, Rendered
+from reconciler.planning.source import Source
+from reconciler.planning.stages import FilesStage
 from reconciler.reporting.changes import compare
 from reconciler.reporting.commit_message import draft_message
-from reconciler.reporting.explain import Explained, explain
+from reconciler.reporting.explain import explain
 from reconciler.reporting.explain_words import explanation_data, explanation_text
+from reconciler.reporting.explanation import Explained
 from reconciler.reporting.plan import plan_json, plan_markdown, plan_text
 from reconciler.reporting.review_messages import templates_in
 from reconciler.reporting.status_file import status_file
@@ -59,7 +63,11 @@ def rendered(options: Options | None = None, own: Any = None) -> Rendered:
     before, now = (
         find_pairs({PACKAGE: tree(one)}) for one in (files({"priorityClassName": "low"}, own), files(own=own))
     )
-    return Rendered(done.files, templates=done, template_changes=changes(before, now), findings=done.findings)
+    plain = tree(files(own=own))
+    return Rendered(
+        done.files, templates=done, template_changes=changes(before, now), findings=done.findings,
+        source=Source(plain, plain, plain), stages=(FilesStage("template", done.files),),
+    )  # fmt: skip
 
 
 def changed(*, is_new: bool = False, **options: Any) -> Draft:
@@ -317,7 +325,8 @@ def test_what_a_pool_replaces_is_told_after_what_it_would_inherit() -> None:
     (value,) = explain(explained(), "KafkaNodePool/brokers", "/spec/template/kafkaContainer/env/0/name").values[-1:]
 
     assert [(step.layer, step.by, step.before, step.after) for step in value.steps] == [
-        ("template", "KafkaNodePool/shop/brokers", "TZ", "HEAP")
+        ("template", "Kafka/shop/orders", ABSENT, "TZ"),
+        ("upstream", "catalog/gateway gateway/v4", "TZ", "HEAP"),
     ]
 
 
