@@ -77,7 +77,8 @@ def impact_markdown(seen: ImpactReview, max_diff_lines: int = 0) -> str:
 def impact_json(seen: ImpactReview, max_diff_lines: int = 0) -> dict[str, Any]:
     """Return the impact as JSON data: `packages` (each names its group), `groups` with changes, `risks`, `findings`.
 
-    Everything is there, whatever its length; values of Secrets are masked as everywhere.
+    Everything is there, whatever its length; a package whose changes have other names than its group's has its own.
+    Values of Secrets are masked as everywhere.
     """
     return {
         "base": seen.base,
@@ -85,7 +86,7 @@ def impact_json(seen: ImpactReview, max_diff_lines: int = 0) -> dict[str, Any]:
         "counts": seen.counts,
         "risks": [one.as_data() for one in risks(seen)],
         "config": [one.as_data() for one in seen.config],
-        "packages": [_package_data(one, index) for index, group in enumerate(seen.groups) for one in group],
+        "packages": [_package_data(one, index, group[0]) for index, group in enumerate(seen.groups) for one in group],
         "groups": [_group_data(group, seen, max_diff_lines) for group in seen.groups],
         "findings": {"new": findings_data(seen.news), "mended": findings_data(seen.mended)},
         "unread": findings_data(seen.unread),
@@ -221,13 +222,15 @@ def _fitting(sections: Sequence[str], groups: Sequence[str]) -> str:
     return "\n\n".join([*sections, *taken, *([rest] if left else [])]) + "\n"
 
 
-def _package_data(one: Affected, group: int) -> dict[str, Any]:
+def _package_data(one: Affected, group: int, first: Affected) -> dict[str, Any]:
+    # what is alike but for names is told whole, too
+    own = one.changes if one.changes and first.changes and one.changes.sameness != first.changes.sameness else None
     owner, after, before = one.effect.owner, one.effect.after, one.effect.before
     return told({
         "repository": one.cluster, "package": one.effect.package, "owner": owner.as_data() if owner else None,
         "change": one.how, "before": before.kind, "after": after.kind, "draft": one.effect.drafts, "group": group,
         "reason": after.reason, "message": after.message, "config": [each.as_data() for each in one.culprits],
-        "causes": list(one.causes),
+        "causes": list(one.causes), "changes": changes_data(own) if own else None,
     })  # fmt: skip
 
 

@@ -31,21 +31,25 @@ class Told:
         self.pull = commit_files(self.remote, "refs/pull/7/head", {"c": b"1"})
 
 
-@pytest.fixture
-def told(tmp_path: Path) -> Told:
-    return Told(tmp_path)
+# nobody writes to them, so that one of each is enough
 
 
-@pytest.fixture
-def mirrored(told: Told, tmp_path: Path) -> History:
-    return MirrorHistory(Mirror.open(tmp_path / "cache", str(told.remote)))
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    return Told(tmp_path_factory.mktemp("told"))
 
 
-@pytest.fixture
-def cloned(told: Told, tmp_path: Path) -> History:
-    git(tmp_path, "clone", "--quiet", str(told.remote), "work")
-    (tmp_path / "work/deep/er").mkdir(parents=True)
-    found = history_around(tmp_path / "work/deep/er", GitOptions())
+@pytest.fixture(scope="module")
+def mirrored(told: Told, tmp_path_factory: pytest.TempPathFactory) -> History:
+    return MirrorHistory(Mirror.open(tmp_path_factory.mktemp("cache"), str(told.remote)))
+
+
+@pytest.fixture(scope="module")
+def cloned(told: Told, tmp_path_factory: pytest.TempPathFactory) -> History:
+    folder = tmp_path_factory.mktemp("cloned")
+    git(folder, "clone", "--quiet", str(told.remote), "work")
+    (folder / "work/deep/er").mkdir(parents=True)
+    found = history_around(folder / "work/deep/er", GitOptions())
     assert found
     return found[0]
 

@@ -24,14 +24,11 @@ from tests.support.command_line import Ended, run_in
 from tests.support.components import (
     BACKEND,
     CART,
-    CART_BUILD,
     FENCE,
     PRODUCED,
     PRODUCTION,
-    TRACES,
     baked,
     binding,
-    build,
     component,
     component_type,
     components_drafted,
@@ -39,7 +36,6 @@ from tests.support.components import (
     environment,
     fence,
     service,
-    traces,
 )
 from tests.support.git_env import git, read_refs
 from tests.support.policies import (
@@ -51,7 +47,7 @@ from tests.support.policies import (
     replicas,
     resource,
 )
-from tests.support.presets import from_secret, option, override, preset, presets_drafted, presets_published, tier
+from tests.support.presets import from_secret, option, preset, presets_published
 from tests.support.templates import bundle, kafka, templates_published
 from tests.support.world import CLUSTERS, Files, World, config_map, injected_set, package, repository, variant
 
@@ -104,7 +100,6 @@ TEMPLATED = injected_set("gateway", CLUSTERS).replace(
 NEXT = variant("metrics-berlin", "berlin", "metrics", "v2")
 RULE = replicas(7, {"clusters": ["lisbon"]})
 LOGS = [option("buffer.size", 256), from_secret("token", "logs", "token")]
-EXT4 = override("edge", [option("storage", "ext4")], clusterSelector=tier("edge"))
 
 
 @pytest.mark.parametrize(
@@ -114,7 +109,6 @@ EXT4 = override("edge", [option("storage", "ext4")], clusterSelector=tier("edge"
             published, {"regions/north.yaml": config_map("region-north", api="x")}, 1, id="an-injected-object"
         ),
         pytest.param(drafted, {"gateway.yaml": TEMPLATED}, 2, id="a-template-of-a-set"),
-        pytest.param(published, {"clusters/berlin.yaml": None}, 0, id="a-cluster-goes"),
         pytest.param(policies_published, {SITE: policy("site", [RULE])}, 2, id="a-policy"),
         pytest.param(policies_drafted, {SITE: policy("site", [RULE])}, 2, id="a-policy-on-drafts"),
         pytest.param(policies_published, {SITE: None}, 0, id="a-policy-that-is-missed"),
@@ -125,14 +119,9 @@ EXT4 = override("edge", [option("storage", "ext4")], clusterSelector=tier("edge"
             id="a-placed-resource",
         ),
         pytest.param(presets_published, {LOGS_FILE: preset(options=LOGS)}, 3, id="a-preset"),
-        pytest.param(presets_drafted, {LOGS_FILE: preset(options=LOGS)}, 3, id="a-preset-on-drafts"),
         pytest.param(presets_published, {LOGS_FILE: preset(tiers=["edge"])}, 2, id="a-preset-for-fewer"),
-        pytest.param(presets_published, {"overrides/edge.yaml": EXT4}, 4, id="an-override-of-plugins"),
         pytest.param(components_published, {FENCE: fence(8443)}, 6, id="an-addon-of-the-platform"),
         pytest.param(components_drafted, {FENCE: fence(8443)}, 6, id="an-addon-on-drafts"),
-        pytest.param(components_published, {TRACES: traces("2.0")}, 3, id="an-addon-of-developers"),
-        pytest.param(components_published, {CART_BUILD: build("cart", "cart:2")}, 3, id="a-build"),
-        pytest.param(components_published, {CART: REFUSED}, 0, id="a-component-that-is-refused"),
         pytest.param(components_published, {PRODUCED: FEWER}, 0, id="an-environment-of-fewer"),
         pytest.param(components_published, {BACKEND: UNFENCED}, 6, id="an-addon-leaves-the-type"),
         pytest.param(components_published, {FENCE: "spec: ["}, 0, id="an-unreadable-file"),

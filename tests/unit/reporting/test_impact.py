@@ -172,7 +172,11 @@ def test_names_of_clusters_are_no_difference_but_values_are() -> None:
         ]
         return review_impact(Impact(base, head, tuple(found), LABELS))
 
-    assert len(both({"eu-1": "new", "eu-2": "new"}).groups) == 1
+    alike = both({"eu-1": "new", "eu-2": "new"})
+    assert len(alike.groups) == 1
+    first, other = impact_json(alike)["packages"]
+    assert "changes" not in first
+    assert other["changes"]["objects"][0]["name"] == "endpoints-eu-2"
     assert len(both({"eu-1": "new", "eu-2": "newer"}).groups) == 2
 
 
