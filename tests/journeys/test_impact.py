@@ -361,6 +361,23 @@ def test_what_cannot_be_compared_ends_with_3(asked: str, says: str, tmp_path: Pa
     assert says in done.stderr
 
 
+@pytest.mark.parametrize("asked", ["main~1..main", "main~1..", "..refs/pull/7/head"])
+def test_the_config_may_be_a_repository(asked: str, tmp_path: Path) -> None:
+    world = begin(tmp_path, policies_published)
+    change(world, {SITE: policy("site", [replicas(5, {"clusters": ["berlin"]}), RULE])})
+    git(world.folder, "clone", "--quiet", "--bare", str(world.config), "config.git")
+    # as a host has it that nobody has merged yet
+    if "pull" in asked:
+        git(world.folder / "config.git", "update-ref", "refs/pull/7/head", "main")
+        git(world.folder / "config.git", "update-ref", "refs/heads/main", "main~1")
+    places = ("--config", "config.git", "--fleet", str(world.fleet), "--cache", "cache")
+
+    done = run_in(world.folder, {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}, "impact", asked, *places)
+
+    assert done.returncode == 2, done.stderr
+    assert "changed: lisbon/web\n  Deployment web: replicas 2 → 7\n" in done.stdout
+
+
 def test_a_config_folder_without_a_repository_is_named(tmp_path: Path) -> None:
     world = begin(tmp_path, policies_published)
 
