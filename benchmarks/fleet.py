@@ -21,7 +21,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -32,7 +31,7 @@ sys.path.insert(0, str(PROJECT))
 
 from structlog.testing import capture_logs  # noqa: E402
 
-from benchmarks.fleet_world import Sizes, build_world, change_a_region  # noqa: E402
+from benchmarks.fleet_world import Sizes, build_world, change_a_region, place_for  # noqa: E402
 from reconciler.daemon.passes import Passes  # noqa: E402
 from reconciler.settings import Settings  # noqa: E402
 from reconciler.wiring import build_parts, build_push  # noqa: E402
@@ -70,23 +69,13 @@ def main(
         click.echo(json.dumps([asdict(one) for one in _long_lived(inside)]))
         return
     sizes = Sizes(clusters, regions, files, repositories)
-    with _place(folder) as place:
+    with place_for(folder) as place:
         build_world(place / "cold", sizes)
         shutil.copytree(place / "cold", place / "warm")
         cold = [_start(), *_cold(place / "cold"), _fetches(place / "cold")]
         warm = _in_one_process(place / "warm")
     found = {"sizes": asdict(sizes), "cold": [asdict(one) for one in cold], "warm": [asdict(one) for one in warm]}
     click.echo(json.dumps(found, indent=2) if as_json else _table(sizes, cold, warm))
-
-
-@contextmanager
-def _place(folder: Path | None) -> Iterator[Path]:
-    if folder:
-        folder.mkdir(parents=True)
-        yield folder
-        return
-    with tempfile.TemporaryDirectory(prefix="fleet-") as temporary:
-        yield Path(temporary)
 
 
 # each pass a process

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +25,17 @@ class Sizes:
     regions: int
     files: int
     repositories: int
+
+
+@contextmanager
+def place_for(folder: Path | None) -> Iterator[Path]:
+    """Make the folder that somebody names, or one for the time being."""
+    if folder:
+        folder.mkdir(parents=True)
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="fleet-") as temporary:
+        yield Path(temporary)
 
 
 def build_world(folder: Path, sizes: Sizes) -> None:

@@ -14,10 +14,8 @@ import os
 import resource
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -26,7 +24,7 @@ import click
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
-from benchmarks.fleet_world import SET, Sizes, build_world, change_a_region  # noqa: E402
+from benchmarks.fleet_world import SET, Sizes, build_world, change_a_region, place_for  # noqa: E402
 
 PLACES = ["config", "--fleet", "./fleet-0.git", "--cache", "cache"]
 
@@ -51,7 +49,7 @@ class Measure:
 @click.option("--json", "as_json", is_flag=True, help="Figures as data.")
 def main(clusters: int, packages: int, regions: int, folder: Path | None, as_json: bool) -> None:
     """Build a fleet and measure its report."""
-    with _place(folder) as place:
+    with place_for(folder) as place:
         world = place / "world"
         build_world(world, Sizes(clusters, regions, 5, 1))
         _write_sets(world, packages)
@@ -64,16 +62,6 @@ def main(clusters: int, packages: int, regions: int, folder: Path | None, as_jso
     for one in found:
         sizes = f"{one.bytes / 1e6:.2f} | {one.zipped_bytes / 1e6:.2f}"
         click.echo(f"| {one.name} | {one.seconds:.1f} | {one.cpu_seconds:.1f} | {one.peak_mib:.0f} | {sizes} |")
-
-
-@contextmanager
-def _place(folder: Path | None) -> Iterator[Path]:
-    if folder:
-        folder.mkdir(parents=True)
-        yield folder
-        return
-    with tempfile.TemporaryDirectory(prefix="report-") as temporary:
-        yield Path(temporary)
 
 
 def _write_sets(world: Path, packages: int) -> None:

@@ -84,7 +84,8 @@ def _waiting(one: ReadPackage, sheet: Sheet | None) -> Waiting | None:
     if told is None:
         return None
     kind, who, what = told
-    return Waiting(kind, who, one_line(what), (), one.since)
+    # what is on no draft has the date of what is published, and waits since nobody knows when
+    return Waiting(kind, who, one_line(what), (), one.since if one.cell.drafted else None)
 
 
 def _standing(cell: Cell) -> tuple[Kind, str, str] | None:

@@ -203,6 +203,12 @@ def test_the_oldest_comes_first_and_what_nobody_dated_last() -> None:
     assert [one.packages for one in report(cluster("eu-1", *drafts)).waiting] == [("b",), ("a",), ("c",)]
 
 
+def test_what_is_on_no_draft_waits_since_nobody_knows_when() -> None:
+    found = of(published(state="blocked", reasons=(BROKEN,)))
+
+    assert (entry(found).since, waiting(found).since) == (DAY, None)
+
+
 def test_a_place_with_odd_letters_is_quoted_in_commands() -> None:
     assert waiting(of(drafted("a b")[0])).command_for(waiting(of(drafted("a b")[0])).places).endswith("'eu-1/a b'")
 
