@@ -17,7 +17,7 @@ from reconciler.krm.dates import rfc3339
 from reconciler.planning.cells import State
 from reconciler.reporting.report.fleet import Change, Explanation, FleetReport, Kind, Value, Waiting
 from reconciler.reporting.report.matrix import matrix_of
-from reconciler.reporting.report.troubles import totals_of, troubles_of
+from reconciler.reporting.report.troubles import count_words, totals_of, troubles_of
 from reconciler.reporting.values import count, one_line, shorten
 
 _DAY = len("2026-01-02")
@@ -58,12 +58,13 @@ def report_page(report: FleetReport, options: str = "") -> str:
     `options` are those with which commands read the same fleet, with a space before each.
     """
     style, script = _piece("page.css"), _piece("page.js")
+    troubles = troubles_of(report.summary)
     wells = sum(row.is_well for row in report.rows)
     return _template().render(
         report=report, options=options, style=style, script=script, policy=_policy(style, script),
         date=rfc3339(report.seconds)[:_DAY] if report.seconds else "", total=sum(report.counts.values()),
         well=wells, unread=len(report.troubles), matrix=matrix_of(report.rows, report.packages),
-        troubles=troubles_of(report.summary), totals=totals_of(report.summary), **_links(report),
+        troubles=troubles, found=count_words(troubles), totals=totals_of(report.summary), **_links(report),
     )  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,9 @@ from reconciler.krm.findings import Severity
 from reconciler.reporting.package_status import text
 from reconciler.reporting.sections import items, section
 from reconciler.reporting.standing import totals_words
+from reconciler.reporting.values import count
 
+_WITHOUT_PLURAL = ("not ready",)
 _ORDER = ("not ready", *(one.value for one in Severity))
 
 
@@ -33,6 +36,16 @@ def totals_of(summary: Mapping[str, Any]) -> str:
     """Return the totals of the summary in words; "" where it has none."""
     totals = {name: number for name, number in section(summary, "totals").items() if isinstance(number, int)}
     return totals_words(totals) if totals.keys() >= {"packages", "destinations"} else ""
+
+
+def count_words(troubles: Iterable[Trouble]) -> str:
+    """Return how many troubles of each kind there are, in a phrase; "" without any."""
+    numbers = Counter(one.kind for one in troubles)
+    return ", ".join(_number(numbers[kind], kind) for kind in _ORDER if numbers[kind])
+
+
+def _number(number: int, kind: str) -> str:
+    return f"{number} {kind}" if kind in _WITHOUT_PLURAL else count(number, kind)
 
 
 def _troubles(summary: Mapping[str, Any]) -> Iterator[Trouble]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.reporting.report.troubles import Trouble, totals_of, troubles_of
+from reconciler.reporting.report.troubles import Trouble, count_words, totals_of, troubles_of
 
 NOT_READY = {"object": "PackageVariant/default/gw", "reason": "Error", "message": "it broke"}
 FINDING = {"severity": "warning", "code": "Odd", "message": "it is odd", "file": "a.yaml", "line": 3}
@@ -39,3 +39,10 @@ def test_totals_are_told_in_words() -> None:
         totals_of({"totals": {"packages": 2, "destinations": 1, "drafted": 1}})
         == "2 packages on 1 destination: 1 drafted"
     )
+
+
+def test_troubles_are_counted_by_kind() -> None:
+    kinds = ("warning", "not ready", "error", "info", "error")
+
+    assert count_words(Trouble(kind, "", "", "") for kind in kinds) == "1 not ready, 2 errors, 1 warning, 1 info"
+    assert count_words([]) == ""
