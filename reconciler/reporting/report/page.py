@@ -57,7 +57,7 @@ def report_page(report: FleetReport, options: str = "") -> str:
 
     `options` are those with which commands read the same fleet, with a space before each.
     """
-    style, script = _piece("page.css"), _piece("page.js")
+    style, script = _style(), _piece("page.js")
     troubles = troubles_of(report.summary)
     wells = sum(row.is_well for row in report.rows)
     return _template().render(
@@ -66,6 +66,16 @@ def report_page(report: FleetReport, options: str = "") -> str:
         well=wells, unread=len(report.troubles), matrix=matrix_of(report.rows, report.packages),
         troubles=troubles, found=count_words(troubles), totals=totals_of(report.summary), **_links(report),
     )  # fmt: skip
+
+
+def _style() -> str:
+    """Return the style; it draws the signs of the matrix, for a browser takes its time over elements for them."""
+    signs = (
+        f'.matrix td.{state}::before {{ content: "{sign} " / "" }}'
+        for state, sign in _SYMBOLS.items()
+        if state != "published"
+    )
+    return "\n".join([_piece("page.css"), *signs])
 
 
 def _links(report: FleetReport) -> dict[str, Any]:
