@@ -10,12 +10,12 @@ from typing import Any
 from reconciler.krm.identity import split_api_version
 from reconciler.krm.yaml import parse
 from reconciler.reporting.schemas.notation import Node, expand
+from reconciler.rules.composition.model import API_VERSION
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
 """The newest one that every editor and validator of YAML knows; nothing in our schemas needs a newer one."""
 
 _PAGES = ("porch", "kubeadmiral", "greenhouse", "composition", "strimzi", "kpt")
-_COMPONENTS = "platform/v1alpha1"
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def component_kind(name: str, component_type: str, spec: Mapping[str, Any]) -> K
         "namespace": "required",
         "spec": {"description": "What can be set.", **values},
     }
-    return Kind(name, (_COMPONENTS,), described, _body(one, [_COMPONENTS], {}))
+    return Kind(name, (API_VERSION,), described, _body(one, [API_VERSION], {}))
 
 
 def _kinds() -> Iterator[Kind]:
@@ -95,6 +95,9 @@ def _metadata(one: Node) -> Node:
     # people write versions without quotes, and readers take them
     anything = {"type": ["string", "number", "boolean", "null"]}
     labels = {"description": "Labels, by which others select it.", "open": True, "fields": one.get("labels", {})}
+    # one that is read does nothing where it is no text, and nobody would be told
+    marks = {"description": "Annotations, by which others are told more.", "open": True}
+    marks["fields"] = {name: {"type": "string", **node} for name, node in one.get("annotations", {}).items()}
     return {
         "description": "What the object is called.",
         "open": True,
@@ -103,7 +106,7 @@ def _metadata(one: Node) -> Node:
             "name": {"type": "string", "minLength": 1, "description": "Name of the object."},
             "namespace": namespaces[namespace],
             "labels": {**labels, "additionalProperties": anything},
-            "annotations": {"description": "Annotations, by which others are told more.", "values": anything},
+            "annotations": {**marks, "additionalProperties": anything},
         },
     }
 

@@ -18,6 +18,7 @@ from reconciler.reporting.schemas import (
     schema_files,
     schema_named,
 )
+from reconciler.wiring.rooms import _READ_KINDS as READ_KINDS
 
 PORT = {"type": "integer", "description": "Where."}
 SHOP = component_kind(
@@ -30,6 +31,8 @@ SHOP = component_kind(
         "required": ["port"],
     },
 )
+PROPAGATION = {"apiVersion": "core.kubeadmiral.io/v1alpha1", "kind": "ClusterPropagationPolicy", "spec": {}}
+ACK = "reconciler.dev/ack-deletions"
 NAMED = {"name": "a", "namespace": "b"}
 POLICY = {"apiVersion": "core.kubeadmiral.io/v1alpha1", "kind": "ClusterOverridePolicy", "metadata": {"name": "one"}}
 
@@ -55,6 +58,11 @@ def fields(schema: Mapping[str, Any], at: str = "") -> Iterator[tuple[str, Mappi
         yield from fields(one, at)
 
 
+def test_every_kind_that_is_read_has_a_schema() -> None:
+    # nobody writes a Placement: it is what owns the resources of a namespace
+    assert READ_KINDS - {one.name for one in KINDS} == {"Placement"}
+
+
 def test_no_kind_is_there_twice() -> None:
     assert len({(one.group, one.name) for one in KINDS}) == len(KINDS)
 
@@ -70,6 +78,9 @@ def test_no_kind_is_there_twice() -> None:
         pytest.param({"apiVersion": "apps/v1"}, True, id="that-is-not-finished"),
         pytest.param({"apiVersion": "kpt.dev/v1", "kind": "Kptfile"}, True, id="that-needs-no-name"),
         pytest.param({**POLICY, "metadata": {"name": ""}, "spec": {}}, False, id="that-has-none"),
+        pytest.param({**PROPAGATION, "metadata": {"name": "a", "annotations": {ACK: "f00"}}}, True, id="with-a-mark"),
+        pytest.param({**PROPAGATION, "metadata": {"name": "a", "annotations": {ACK: 400}}}, False, id="no-text"),
+        pytest.param({**PROPAGATION, "metadata": {"name": "a", "annotations": {"b": 4}}}, True, id="of-somebody-elses"),
         pytest.param(
             {
                 "apiVersion": "platform/v1alpha1",
