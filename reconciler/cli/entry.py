@@ -20,6 +20,7 @@ COMMANDS = {
     "plan": "Show what a sync would do; nothing is pushed.",
     "impact": "Show what a change of the config would do to the whole fleet; nothing is pushed.",
     "explain": "Tell which rules set what in one package, step by step.",
+    "why": "Tell which commit made a value what it is.",
     "verify": "Make what is published again, and compare.",
     "render": "Write what the draft branches would hold to a folder.",
     "validate": "List every finding in the config.",

@@ -124,6 +124,10 @@ class CommitConfig:
         return self._reader.read(self._commit)
 
 
+# commits that are looked at for the tree of a plain folder
+_MOST_SEARCHED = 2_000
+
+
 class ConfigHistory:
     """The config at whatever commit people name; what two commits share is read once.
 
@@ -133,6 +137,7 @@ class ConfigHistory:
     def __init__(self, repository: History, directory: str, here: str = "HEAD") -> None:
         self.here = here
         self._repository = repository
+        self._directory = directory.strip("/")
         self._reader = CommitReader(repository, directory)
 
     def find(self, name: str) -> CommitId:
@@ -149,6 +154,31 @@ class ConfigHistory:
     def merge_base(self, one: CommitId, other: CommitId) -> CommitId | None:
         """Return the last commit that is in the history of both; None without one."""
         return self._repository.merge_base(one, other)
+
+    def between(self, old: CommitId | None, new: CommitId) -> list[CommitId] | None:
+        """Return the commits after one up to another, along first parents, that changed the config, oldest first.
+
+        All up to there without the first one; None where that is not in the history of the other. Raises GitError.
+        """
+        return self._repository.between(old, new, self._directory)
+
+    def commit_of(self, tree: TreeId, head: str) -> CommitId | None:
+        """Return the last commit, along first parents up to `head`, that has the config as a folder was, or None.
+
+        Raises GitError.
+        """
+        commits = self.between(None, self.find(head)) or []
+        with self._repository.read() as reader:
+            for commit in commits[: -_MOST_SEARCHED - 1 : -1]:
+                inside = reader.entry(reader.commit(commit).tree, self._directory)
+                if inside and TreeId(inside.id) == tree:
+                    return commit
+        return None
+
+    def commit(self, commit: CommitId) -> Commit:
+        """Return what a commit says. Raises GitError."""
+        with self._repository.read() as reader:
+            return reader.commit(commit)
 
     def at(self, commit: CommitId) -> CommitConfig:
         """Return the config as it is at a commit."""

@@ -25,6 +25,7 @@ from reconciler.planning.remake import (
     Surroundings,
     Texts,
     as_recorded,
+    make_otherwise,
     read_recorded,
     remake,
 )
@@ -40,6 +41,7 @@ from reconciler.snapshot.trace import Trace
 
 _TAGS = "refs/tags/"
 _SHORT = 12
+_REFERENCE = ("repo", "directory", "ref")
 _BY_ITSELF = "what it keeps of its earlier output, such as keys of the package context, is told by itself alone"
 TEXTS_UNKNOWN = "by which texts of rules in rollouts it was made is not remembered any more"
 
@@ -240,8 +242,19 @@ class Past:
                 return self.history.at_tree(TreeId(config.removeprefix(TREE)))
             return self.history.at(self.history.find(config)).read()
         except GitError as error:
-            what = "the config was a plain folder, which is another one today" if config.startswith(TREE) else ""
-            return Unmade(f"{what or f'its config {short(config)} cannot be read any more'}: {error.message}")
+            if config.startswith(TREE):
+                return Unmade("its config was a plain folder, which is another one today and in no commit")
+            return Unmade(f"its config {short(config)} cannot be read any more: {error.message}")
+
+    def stand_in(self, told: Told, opened: Opened, today: Then | Unmade) -> Remade | None:
+        """Return a package made by today's config, if that gives it the very inputs and tree that are recorded.
+
+        What else the config of then said is gone, and of no account. Raises InterruptedFunctionError.
+        """
+        made = self.remake(told, today, opened) if isinstance(today, Then) else None
+        if not isinstance(made, Remade) or not is_recorded(told.recorded, made.trace):
+            return None
+        return made if made.rendered.files.id == told.recorded.rendered else None
 
     def _moved(
         self, catalog: Catalog, told: Collection[Told], *, exactly: bool
@@ -260,6 +273,10 @@ class Past:
         for url in self._tools.upstreams_at(recorded.upstream["repo"], catalog):
             if remote := self._remotes.get(url):
                 yield url, remote
+
+    def upstream(self, recorded: Recorded, opened: Opened) -> Remote | None:
+        """Return the repository that a recorded upstream is in, None where today's config has it no more."""
+        return next((remote for _, remote in self._upstreams(recorded, opened.catalog)), None)
 
     # making again
 
@@ -282,6 +299,34 @@ class Past:
             partial(is_recorded, told.recorded),
         )  # fmt: skip
 
+    def otherwise(self, told: Told, then: Then, opened: Opened, upstreams: Iterable[Recorded]) -> Remade | Unmade:
+        """Return a package as it would have been by another config than its own, or why that cannot be.
+
+        Its upstream is, of `upstreams`, the first of the same reference, else what that leads to today; people's edits
+        and all else are its own. Raises InterruptedFunctionError.
+        """
+        variant = then.variant(told)
+        if isinstance(variant, Unmade):
+            return variant
+        alike = next((one for one in upstreams if _is_of(variant.source, one)), None)
+        variant = as_recorded(variant, alike) if alike else variant
+        came = variant.source.files if isinstance(variant.source, Generated) else self._base(told, variant.source)
+        if isinstance(came, Unmade):
+            return came
+        materials = Materials(came, came, self._rendered(told, came))
+        if told.recorded.is_edited:
+            own = self._materials(told, as_recorded(variant, told.recorded))
+            if isinstance(own, Unmade):
+                return own
+            materials = own
+        texts, earlier = self._texts(told, then, opened), self._standing_before(told)
+        around = Surroundings(((earlier, ""),), texts, partial(self._partners, told, then))
+        return make_otherwise(variant, came, materials, around, then.renderer, told.remote.files)
+
+    def _rendered(self, told: Told, otherwise: FileTree) -> FileTree:
+        known = (files_of(told.remote, one) for one in (told.recorded.rendered, told.tree) if one)
+        return next((files for files in known if files is not None), otherwise)
+
     def _materials(self, told: Told, variant: Variant) -> Materials | Unmade:
         recorded, here = told.recorded, told.remote
         base = variant.source.files if isinstance(variant.source, Generated) else self._base(told, variant.source)
@@ -291,8 +336,7 @@ class Past:
         if merged is None:
             what = f"the source with people's edits, tree {short(recorded.merged)}"
             return Unmade(f"{what}, is gone: state keeps it for the last revisions only")
-        known = (files_of(here, one) for one in (recorded.rendered, told.tree) if one)
-        return Materials(base, merged, next((files for files in known if files is not None), merged))
+        return Materials(base, merged, self._rendered(told, merged))
 
     def _base(self, told: Told, upstream: Upstream) -> FileTree | Unmade:
         """Return the upstream package that was recorded, from its repository, else as the destination has kept it."""
@@ -359,14 +403,21 @@ class Past:
         They are as they are at the commit, as they were when the package came, or as they were before it did.
         """
         commits = (told.commit, self.brought(told), self.before(told))
-        found = [self._concerned(told, then, one) for one in dict.fromkeys(commits) if one]
+        found = [self.concerned(told, then, one) for one in dict.fromkeys(commits) if one]
         return tuple(one for index, one in enumerate(found) if one not in found[:index])
 
-    def _concerned(self, told: Told, then: Then, commit: CommitId) -> Contents:
+    def concerned(self, told: Told, then: Then, commit: CommitId) -> Contents:
+        """Return the other packages with parents or children of templates at a commit."""
         where, remote, templating = told.destination, told.remote, then.renderer.templating
         names = (one for one in self.packages(where, remote, commit) if one != told.package)
         trees = {one: tree for one in names if (tree := remote.tree_at(commit, where.path(one)))}
         return {one: tree for one, tree in trees.items() if templating.concerns_tree(tree, partial(remote.files, tree))}
+
+
+def _is_of(source: Upstream | Generated, recorded: Recorded) -> bool:
+    """Return whether a recorded upstream is what a reference led to."""
+    known = source.as_data()
+    return bool(recorded.upstream) and all(known.get(one) == recorded.upstream[one] for one in _REFERENCE)
 
 
 def is_recorded(recorded: Recorded, trace: Trace) -> bool:

@@ -45,6 +45,7 @@ class Remote:
         self._numbered: dict[str, list[int]] = {}
         # equal trees are equal packages: an upstream that fans out to a fleet is read once
         self.files = lru_cache(REMEMBERED_TREES)(self._files)
+        self.file = lru_cache(REMEMBERED_TREES)(self._file)
         self.skipped = lru_cache(REMEMBERED_TREES)(self._skipped)
         self.changed_seconds = lru_cache(None)(self._changed_seconds)
         self.is_behind = lru_cache(None)(self._is_behind)
@@ -175,6 +176,9 @@ class Remote:
     def blobs(self, blobs: Iterable[BlobId]) -> Mapping[BlobId, bytes]:
         """Return the bytes of files, by id, read in one go."""
         return self._reader.blobs(blobs)
+
+    def _file(self, blob: BlobId) -> File:
+        return File(self._reader.blob(blob))
 
     def offers_more(self, head: CommitId, base: CommitId, branch: CommitId, besides: Collection[str] = ()) -> bool:
         """Return whether a path at `head` differs from what `base` and `branch` have there, `besides` some paths."""

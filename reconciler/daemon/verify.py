@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from reconciler.daemon.past import TEXTS_UNKNOWN, Opened, Past, Then, Told, Unmade, files_of, is_recorded
 from reconciler.daemon.publish import HEADS
@@ -21,7 +22,6 @@ from reconciler.planning.remake import Remade
 from reconciler.planning.render import RENDERED
 from reconciler.reporting.differences import Difference, find_difference, setter_of
 from reconciler.reporting.explain import alike_first
-from reconciler.reporting.explanation import Explained
 from reconciler.reporting.verify import Again, Person, Verified, moved_words
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId
@@ -59,7 +59,7 @@ def verify(wanted: Wanted, past: Past, names: Names) -> Outcome:
 
     Raises UnknownPlaceError for a place that is none, GitError without a readable config or without the commit.
     """
-    opened = past.open(lambda known: _chosen(wanted.places, known))
+    opened = past.open(lambda known: chosen(wanted.places, known))
     run = _Run(wanted, past, opened, names)
     subjects = list(run.subjects())
     found = [one for one in subjects if isinstance(one, Verified)]
@@ -70,7 +70,8 @@ def verify(wanted: Wanted, past: Past, names: Names) -> Outcome:
     return Outcome(tuple(sorted(found, key=lambda one: (one.place, one.branch))), tuple(run.troubles))
 
 
-def _chosen(places: Collection[Place], known: Iterable[Destination]) -> list[Destination]:
+def chosen(places: Collection[Place], known: Iterable[Destination]) -> list[Destination]:
+    """Return the destinations of places, all without any. Raises UnknownPlaceError for a name that is none."""
     by_name = {one.name: one for one in known}
     for place in places:
         if place.cluster not in by_name:
@@ -194,12 +195,24 @@ class _Run:
 
     def _again(self, told: Told, then: Then | Unmade) -> Again:
         if isinstance(then, Unmade):
-            return _unmade(then)
+            return self._by_today(told, then)
         found = self._judged(told, then)
         if found.verdict != "differs" or not self._may_be_otherwise(told, then):
             return found
         exactly = self._past.then(told.recorded.config, self._opened, [told], exactly=True)
         return self._judged(told, exactly) if isinstance(exactly, Then) else found
+
+    def _by_today(self, told: Told, unmade: Unmade) -> Again:
+        """Return what came of a package whose config is gone: today's may give it the same inputs."""
+        try:
+            made = self._past.stand_in(told, self._opened, self._today)
+        except InterruptedFunctionError:
+            made = None
+        return Again("reproduced", notes=(f"{unmade.why}; today's has the same for it",)) if made else _unmade(unmade)
+
+    @cached_property
+    def _today(self) -> Then | Unmade:
+        return self._past.then(self._opened.snapshot.id, self._opened, ())
 
     def _may_be_otherwise(self, told: Told, then: Then) -> bool:
         """Return whether the room would make something else of refs as they were when the package came."""
@@ -239,8 +252,7 @@ class _Run:
         found = find_difference(was, made.rendered.files, self._wanted.lines) if was is not None else None
         if found is None or not found.resource:
             return found
-        known = Explained("", "", made.objects, made.variant.owner, made.variant, made.rendered)
-        return replace(found, by=setter_of(found.resource, found.pointer, known))
+        return replace(found, by=setter_of(found.resource, found.pointer, made))
 
     # who edited them
 
@@ -256,11 +268,11 @@ class _Run:
             parents = remote.commit(commit).parents
             if len(parents) > 1:
                 sides = remote.mirror.side_changes(commit, path)
-                people = [one for one in sides if not _is_ours(remote.commit(one))]
-                yield from (_person(remote.commit(one), commit) for one in people)
+                people = [one for one in sides if not is_ours(remote.commit(one))]
+                yield from (person(remote.commit(one), commit) for one in people)
                 if people:
                     continue
-            yield _person(remote.commit(commit))
+            yield person(remote.commit(commit))
 
 
 def _doubt(told: Told, made: Remade, then: Then) -> Again | None:
@@ -282,11 +294,13 @@ def _unmade(unmade: Unmade) -> Again:
     return Again("differs" if unmade.is_wrong else "unknowable", unmade.why)
 
 
-def _is_ours(commit: Commit) -> bool:
+def is_ours(commit: Commit) -> bool:
+    """Return whether a commit says that it is one of ours; for readers alone, since anybody may say so."""
     return _PACKAGE_TRAILER in read_trailers(commit.message)
 
 
-def _person(commit: Commit, brought: CommitId | None = None) -> Person:
+def person(commit: Commit, brought: CommitId | None = None) -> Person:
+    """Return who made a commit, which a merge may have `brought`."""
     subject = commit.message.partition("\n")[0]
     return Person(
         commit.id, commit.author.name, commit.committer.name, commit.author.seconds, subject, str(brought or "")

@@ -37,6 +37,13 @@ class History(Protocol):
         """Return the last commit that is in the history of both; None without one."""
         ...
 
+    def between(self, old: CommitId | None, new: CommitId, path: str) -> list[CommitId] | None:
+        """Return the commits after `old`, or all, up to `new` along first parents that changed a path, oldest first.
+
+        None where `old` is not in the history of `new`. Raises GitError.
+        """
+        ...
+
     def read(self) -> ObjectReader:
         """Return a reader of its objects; close it, or use it as a context manager."""
         ...
@@ -72,6 +79,12 @@ class MirrorHistory:
     def merge_base(self, one: CommitId, other: CommitId) -> CommitId | None:
         """Return the last commit that is in the history of both."""
         return self._mirror.merge_base(one, other)
+
+    def between(self, old: CommitId | None, new: CommitId, path: str) -> list[CommitId] | None:
+        """Return the commits between two, along first parents, that changed a path, oldest first."""
+        if old and not self._mirror.is_ancestor(old, new):
+            return None
+        return self._mirror.changes(new, path, old)[::-1]
 
     def read(self) -> ObjectReader:
         """Return a reader of the mirror."""
@@ -138,6 +151,13 @@ class FolderHistory:
         if not lines and self._shallow:
             raise ObjectMissingError(f"{self.url} must have a commit that {one} and {other} come from{self._shallow}")
         return CommitId(lines[0]) if lines else None
+
+    def between(self, old: CommitId | None, new: CommitId, path: str) -> list[CommitId] | None:
+        """Return the commits between two, along first parents, that changed a path, oldest first."""
+        if old and self._run("merge-base", old, new) != [old]:
+            return None
+        asked = ("--first-parent", "--reverse", new, *([f"^{old}"] if old else []), "--", f":(top,literal){path}")
+        return [CommitId(line) for line in self._run("rev-list", *asked)]
 
     def read(self) -> ObjectReader:
         """Return a reader of the repository."""

@@ -178,20 +178,33 @@ def remake(
     likeliest. `read` returns the files of a partner. Raises InterruptedFunctionError.
     """
     tried: list[Remade] = []
-    for one in _attempts(variant, materials, around, renderer, read):
+    for one in _attempts(variant, materials.base, materials, around, renderer, read):
         if one.is_usable and one.rendered.files.id == recorded.rendered:
             return one
         tried.append(one)
     return next((one for one in tried if is_recorded(one.trace)), tried[0])
 
 
+def make_otherwise(
+    variant: Variant, came: FileTree, materials: Materials, around: Surroundings, renderer: Renderer,
+    read: Callable[[TreeId], FileTree],
+) -> Remade:  # fmt: skip
+    """Return the package as it would have been with another source, or by another config.
+
+    Its surroundings are the likeliest; people's edits that were in its source are merged with what `came`. Raises
+    InterruptedFunctionError.
+    """
+    return next(_attempts(variant, came, materials, around, renderer, read))
+
+
 def _attempts(
-    variant: Variant, materials: Materials, around: Surroundings, renderer: Renderer, read: Callable[[TreeId], FileTree]
-) -> Iterator[Remade]:
+    variant: Variant, came: FileTree, materials: Materials, around: Surroundings, renderer: Renderer,
+    read: Callable[[TreeId], FileTree],
+) -> Iterator[Remade]:  # fmt: skip
     for earlier, followed in around.earlier:
         for texts, ruled in around.texts:
             by, had = _by_texts(renderer, variant.cluster, texts), Had(rules=texts or {})
-            made = ingredients_again(variant, materials, earlier, had)
+            made = replace(ingredients_again(variant, materials, earlier, had), came=came)
             plain = by(variant, made)
             for rendered in _templated(variant, plain, made, by, around.partners, read):
                 yield Remade(variant, rendered, renderer.catalog.objects, tuple(filter(None, (followed, ruled))))

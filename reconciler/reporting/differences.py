@@ -10,6 +10,7 @@ from typing import Any
 from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.pointer import PointerError, format_pointer, resolve
 from reconciler.packages.package import Package, PackageResource
+from reconciler.planning.remake import Remade
 from reconciler.reporting import fields
 from reconciler.reporting.diffs import file_diffs
 from reconciler.reporting.explain import explain
@@ -79,12 +80,13 @@ def _field(file: str, before: FileTree, after: FileTree) -> tuple[str, str, str]
 
 
 def _words(old: Any, new: Any, path: Path) -> str:
-    was, now = (_value(data, path) for data in (mask(old), mask(new, old, compared=True)))
+    was, now = (value_of(data, path) for data in (mask(old), mask(new, old, compared=True)))
     before, after = (fields.ABSENT if one is ABSENT else one for one in (was, now))
     return fields.FieldChange((), before, after).words().strip()
 
 
-def _value(data: Any, path: Path) -> Any:
+def value_of(data: Any, path: Path) -> Any:
+    """Return the value at the segments of a pointer, or ABSENT."""
     try:
         return resolve(data, path)
     except PointerError:
@@ -109,10 +111,11 @@ def first_path(before: Any, after: Any, path: Path = ()) -> Path | None:
     return next((one for one in found if one is not None), None)
 
 
-def setter_of(resource: str, pointer: str, explained: Explained) -> str:
+def setter_of(resource: str, pointer: str, made: Remade) -> str:
     """Return who set a value of a package last, as an explanation tells it; "" where nothing is there."""
+    known = Explained(str(made.variant.place), "", made.objects, made.variant.owner, made.variant, made.rendered)
     try:
-        found = explain(explained, resource, pointer).values
+        found = explain(known, resource, pointer).values
     except NothingToExplainError:
         return ""
     last = found[0].steps[-1] if found else None

@@ -21,8 +21,8 @@ _SHORT = 12
 _MOST_EDITS = 5
 _MOST_MOVED = 10
 _MOST_NAMED = 8
-# of which there is nothing more to tell
-_PLAIN: tuple[Verdict, ...] = ("reproduced", "foreign")
+# of which there is the same to tell
+_PLAIN: tuple[Verdict, ...] = ("reproduced", "foreign", "unknowable")
 _ANSWER = 40
 
 
@@ -94,8 +94,8 @@ def _answer(answer: str | None) -> str:
 
 
 def verified_text(found: Sequence[Verified], troubles: Iterable[str] = ()) -> str:
-    """Return what came of packages as plain text: one by one what did not come out again, the rest by branch."""
-    plain = {one for one in found if one.verdict in _PLAIN and not one.again.notes}
+    """Return what came of packages as plain text: one by one what is edited or differs, the rest by branch."""
+    plain = {one for one in found if one.verdict in _PLAIN}
     told_alone = sorted({*found} - plain, key=lambda one: (VERDICTS.index(one.verdict), one.place, one.branch))
     lines = [line for one in told_alone for line in _lines(one)]
     lines += _together([one for one in found if one in plain])
@@ -106,14 +106,16 @@ def verified_text(found: Sequence[Verified], troubles: Iterable[str] = ()) -> st
 
 
 def _together(found: Iterable[Verified]) -> Iterator[str]:
-    groups: dict[tuple[Verdict, str, str, CommitId], list[str]] = {}
+    groups: dict[tuple[Verdict, str, str, CommitId, str, tuple[str, ...]], list[str]] = {}
     for one in found:
         repository, _, package = one.place.partition("/")
-        groups.setdefault((one.verdict, repository, one.branch, one.commit), []).append(package)
+        key = (one.verdict, repository, one.branch, one.commit, one.again.why, one.again.notes)
+        groups.setdefault(key, []).append(package)
     ordered = sorted(groups.items(), key=lambda group: (VERDICTS.index(group[0][0]), group[0]))
-    for (verdict, repository, branch, commit), packages in ordered:
+    for (verdict, repository, branch, commit, why, notes), packages in ordered:
         listed = ", ".join(packages[:_MOST_NAMED]) + (", …" if len(packages) > _MOST_NAMED else "")
         yield f"{verdict:<11} {repository}  {one_line(listed)}  ({branch} {_short(commit)})"
+        yield from (f"  {one_line(line)}" for line in (why, *(f"note: {note}" for note in notes)) if line)
 
 
 def _lines(one: Verified) -> Iterator[str]:

@@ -176,12 +176,21 @@ def _another_clone() -> Any:
 
 
 def test_a_config_that_is_gone_is_no_mismatch(world: HistoryWorld) -> None:
+    world.change({"regions/south.yaml": config_map("region-south", api="elsewhere")})
     world.squash_config()
     done = run(world, "lisbon")
 
     assert done.returncode == 1
-    assert "unknowable  lisbon/gateway" in done.stdout
+    assert "unknowable  lisbon  gateway" in done.stdout
     assert "cannot be read any more" in done.stdout
+
+
+def test_what_todays_config_has_the_same_inputs_for_comes_out_all_the_same(world: HistoryWorld) -> None:
+    world.change({"regions/south.yaml": config_map("region-south", api="elsewhere")})
+    world.squash_config()
+    done = run(world, "berlin")
+
+    assert (done.returncode, "today's has the same for it" in done.stdout) == (0, True)
 
 
 def test_a_package_without_status_file_is_foreign(world: HistoryWorld) -> None:
