@@ -10,11 +10,11 @@ import click
 
 from reconciler.cli.ends import status_of, told_plainly
 from reconciler.cli.exits import ERROR_FINDING, FINE, CannotRunError
+from reconciler.cli.looking_back import looking_back
 from reconciler.cli.reviewing import PlaceType, Setup, offline_option, setup_options
 from reconciler.cli.shared import config_of, progress
 from reconciler.daemon.explain import explainer
 from reconciler.daemon.explain_past import past_explainer
-from reconciler.daemon.past import Past
 from reconciler.daemon.review import Place, UnknownPlaceError
 from reconciler.planning.without import Layer
 from reconciler.reporting.explain import explain
@@ -87,20 +87,21 @@ def command(
 
 
 def _look(place: Place, at: str, resource: str, pointer: str, setup: Setup) -> Explanation:
+    if at:
+        with looking_back(setup) as (past, names):
+            return _explained(past_explainer(place, at, past, names), resource, pointer)
     with told_plainly(), progress() as show:
         settings = setup.read()
         parts = build_parts(
             settings, config_of(settings), missing_is_empty=True, fetches=not setup.offline, progress=show
         )
         with parts.remotes as remotes:
-            if at:
-                one: _Explainer = past_explainer(
-                    place, at, Past(parts.source, parts.history, remotes, parts.tools), parts.names
-                )
-            else:
-                one = explainer(place, parts.source, remotes, parts.tools)
-            explanation = explain(one.explained(), resource, pointer)
-            return with_each_left_out(explanation, partial(_try, one)) if pointer else explanation
+            return _explained(explainer(place, parts.source, remotes, parts.tools), resource, pointer)
+
+
+def _explained(one: _Explainer, resource: str, pointer: str) -> Explanation:
+    explanation = explain(one.explained(), resource, pointer)
+    return with_each_left_out(explanation, partial(_try, one)) if pointer else explanation
 
 
 def _try(one: _Explainer, layer: Layer) -> Explained | str:

@@ -6,15 +6,12 @@ import json
 
 import click
 
-from reconciler.cli.ends import told_plainly
-from reconciler.cli.exits import DIFFERENCES, ERROR_FINDING, FINE, CannotRunError
+from reconciler.cli.exits import DIFFERENCES, ERROR_FINDING, FINE
+from reconciler.cli.looking_back import looking_back
 from reconciler.cli.reviewing import PlaceType, Setup, offline_option, setup_options
-from reconciler.cli.shared import config_of, progress
-from reconciler.daemon.past import Past
-from reconciler.daemon.review import Place, UnknownPlaceError
+from reconciler.daemon.review import Place
 from reconciler.daemon.verify import Outcome, Wanted, verify
 from reconciler.reporting.verify import verified_data, verified_text
-from reconciler.wiring import build_parts
 
 _LINES = 40
 
@@ -48,24 +45,13 @@ def command(
     if at and (drafts or len({one.cluster for one in places}) != 1):
         raise click.UsageError("--at needs one REPOSITORY, and no --draft: a commit is one repository's")
     wanted = Wanted(places, at, drafts, diff_lines)
-    found = _look(wanted, Setup(config, settings_file, fleet, cache, offline))
+    with looking_back(Setup(config, settings_file, fleet, cache, offline)) as (past, names):
+        found = verify(wanted, past, names)
     if output == "json":
         click.echo(json.dumps(verified_data(found.packages, found.troubles), indent=2))
     else:
         click.echo(verified_text(found.packages, found.troubles), nl=False)
     return _status(found)
-
-
-def _look(wanted: Wanted, setup: Setup) -> Outcome:
-    with told_plainly(), progress() as show:
-        settings = setup.read()
-        parts = build_parts(settings, config_of(settings), fetches=not setup.offline, progress=show)
-        with parts.remotes as remotes:
-            past = Past(parts.source, parts.history, remotes, parts.tools)
-            try:
-                return verify(wanted, past, parts.names)
-            except UnknownPlaceError as error:
-                raise CannotRunError(str(error)) from error
 
 
 def _status(found: Outcome) -> int:

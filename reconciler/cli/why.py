@@ -6,17 +6,13 @@ import json
 
 import click
 
-from reconciler.cli.ends import told_plainly
-from reconciler.cli.exits import FINE, CannotRunError
+from reconciler.cli.exits import FINE
 from reconciler.cli.explain import PackageType
+from reconciler.cli.looking_back import looking_back
 from reconciler.cli.reviewing import Setup, offline_option, setup_options
-from reconciler.cli.shared import config_of, progress
-from reconciler.daemon.past import Past
-from reconciler.daemon.review import Place, UnknownPlaceError
+from reconciler.daemon.review import Place
 from reconciler.daemon.why import why
-from reconciler.reporting.explanation import NothingToExplainError
-from reconciler.reporting.why import Why, asked_for, why_data, why_text
-from reconciler.wiring import build_parts
+from reconciler.reporting.why import asked_for, why_data, why_text
 
 
 @click.command("why")
@@ -44,23 +40,11 @@ def command(
     RESOURCE is Kind/name or Kind/namespace/name; POINTER a JSON pointer in it, or the name of an option of a Plugin.
     RESOURCE may be left out where one resource alone has something at POINTER. Nothing is pushed.
     """
-    setup = Setup(config, settings_file, fleet, cache, offline)
-    try:
-        found = _look(place, resource, pointer, setup, drafts=drafts)
-    except (UnknownPlaceError, NothingToExplainError) as error:
-        raise CannotRunError(str(error)) from error
+    with looking_back(Setup(config, settings_file, fleet, cache, offline)) as (past, _):
+        found = why(place, asked_for(resource, pointer), past, drafts=drafts)
     if output == "json":
         # whatever YAML could hold becomes what JSON can
         click.echo(json.dumps(why_data(found), indent=2, default=str))
     else:
         click.echo(why_text(found), nl=False)
     return FINE
-
-
-def _look(place: Place, resource: str, pointer: str, setup: Setup, *, drafts: bool) -> Why:
-    asked = asked_for(resource, pointer)
-    with told_plainly(), progress() as show:
-        settings = setup.read()
-        parts = build_parts(settings, config_of(settings), fetches=not setup.offline, progress=show)
-        with parts.remotes as remotes:
-            return why(place, asked, Past(parts.source, parts.history, remotes, parts.tools), drafts=drafts)

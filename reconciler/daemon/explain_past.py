@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from reconciler.daemon.explain import destination_of
 from reconciler.daemon.past import Opened, Past, Then, Told, Unmade, files_of
 from reconciler.daemon.review import Place, UnknownPlaceError
+from reconciler.daemon.verify import Names
 from reconciler.gitio.errors import RepositoryMissingError
-from reconciler.gitio.mirror import Mirror
 from reconciler.planning.destination import Destination
 from reconciler.planning.outcome import Rendered
 from reconciler.planning.remake import Remade
@@ -17,10 +17,6 @@ from reconciler.planning.stages import FilesStage
 from reconciler.planning.without import ConfigField, Layer, config_without, renderer_without
 from reconciler.reporting.explain import alike_first
 from reconciler.reporting.explanation import Explained
-from reconciler.snapshot.objects import CommitId
-
-Names = Callable[[Mirror, str], CommitId]
-"""Who finds the commits of a mirror by the names that people give them; raises GitError."""
 
 
 @dataclass(frozen=True)

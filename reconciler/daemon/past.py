@@ -41,6 +41,8 @@ from reconciler.snapshot.trace import Trace
 
 _TAGS = "refs/tags/"
 _SHORT = 12
+# how far a branch is walked commit by commit before git is asked, which starts a process
+_NEAR = 50
 _REFERENCE = ("repo", "directory", "ref")
 _BY_ITSELF = "what it keeps of its earlier output, such as keys of the package context, is told by itself alone"
 TEXTS_UNKNOWN = "by which texts of rules in rollouts it was made is not remembered any more"
@@ -363,7 +365,13 @@ class Past:
 
     def brought(self, told: Told) -> CommitId | None:
         """Return the commit that brought a package as it is recorded, along first parents."""
-        return told.remote.last_change(told.commit, told.destination.status_path(told.package))
+        at, path = told.commit, told.destination.status_path(told.package)
+        for _ in range(_NEAR):
+            parents = told.remote.commit(at).parents
+            if not parents or told.remote.blob_at(parents[0], path) != told.status:
+                return at
+            at = parents[0]
+        return told.remote.last_change(at, path)
 
     def _earlier(self, told: Told, variant: Variant, materials: Materials) -> Iterator[tuple[Earlier | None, str]]:
         """Yield what the output before this may have been: what stood there, nothing, or the very same (design 10.7).
