@@ -319,6 +319,21 @@ def test_a_plain_folder_tells_what_is_known(tmp_path: Path) -> None:
     assert "of which no commits are known" in found["words"]
 
 
+def test_a_folder_in_a_work_tree_has_the_commits_around_it(tmp_path: Path) -> None:
+    world = begin(tmp_path, policies_plain)
+    git(world.folder, "init", "--quiet", "--initial-branch", "main")
+    for message, count in (("before", 5), ("seven in Berlin", 7)):
+        world.write(counts(count))
+        git(world.folder, "add", "config")
+        git(world.folder, "commit", "--quiet", "-m", message)
+    world.sync()
+    world.merge("berlin", "squash")
+
+    found = told(world, "berlin/web", *COUNT)
+
+    assert ([one["subject"] for one in found["commits"]], found["reason"]) == (["seven in Berlin"], "config")
+
+
 def policies_plain(folder: Path) -> World:
     """Return the world with policies, its config in a plain folder, and everything published."""
     world = policy_world(folder)
