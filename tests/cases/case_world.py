@@ -100,7 +100,7 @@ class CaseWorld:
 
     def verify(self) -> list[Verified]:
         """Make all that is drafted or published again; what was made of `before` is left out, for that is gone."""
-        parts = build_parts(self._settings, str(self.folder / "config"))
+        parts = build_parts(self.settings, str(self.folder / "config"))
         with parts.remotes as remotes:
             past = Past(parts.source, parts.history, remotes, parts.tools)
             ways = (Wanted(drafts=True), Wanted())

@@ -19,7 +19,7 @@ def test_a_page_is_written_and_names_commands_for_this_fleet(template: Path, tmp
     done = run(template, "report", *WHERE, "--output", str(file))
     text = file.read_text(encoding="utf-8")
 
-    assert (done.returncode, done.stdout) == (0, f"{file}: 12 packages on 4 clusters\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, f"{file}: 17 packages on 4 clusters\n"), done.stderr
     assert text.startswith("<!doctype html>")
     assert "reconciler propose berlin/gateway --config config --fleet fleet.git" in text
 
@@ -29,7 +29,7 @@ def test_the_same_is_there_as_json_with_the_totals_of_the_last_pass(template: Pa
     data = json.loads(done.stdout)
 
     assert done.returncode == 0, done.stderr
-    assert (data["counts"], data["summary"]["totals"]["drafted"]) == ({"draft": 12}, 12)
+    assert (data["counts"], data["summary"]["totals"]["drafted"]) == ({"draft": 17}, 17)
     assert [one["cluster"] for one in data["clusters"]] == ["berlin", "boston", "chicago", "lisbon"]
 
 
