@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from reconciler.daemon.open_drafts import Bench
 from reconciler.daemon.remotes import Remote
 from reconciler.daemon.review import Review
+from reconciler.gitio.errors import GitError
 from reconciler.planning.cells import Cell, cells
 from reconciler.planning.ground import Ground
 from reconciler.planning.open_drafts import OpenDraft
@@ -22,8 +23,16 @@ def read_fleet(review: Review, benches: Iterable[Bench]) -> Iterator[ReadCluster
     """
     listed = tuple(one for one in benches if one.destination.deployment or one.packages or one.trouble)
     for index, bench in enumerate(listed, 1):
-        yield _read(review, bench)
+        yield _look(review, bench)
         review.progress("reading", index, len(listed))
+
+
+def _look(review: Review, bench: Bench) -> ReadCluster:
+    try:
+        return _read(review, bench)
+    except GitError as error:
+        # one that is too large, or damaged, keeps nobody from hearing of the others
+        return ReadCluster(bench.destination, bench.labels, trouble=f"{bench.destination.title}: {error.told}")
 
 
 def _read(review: Review, bench: Bench) -> ReadCluster:

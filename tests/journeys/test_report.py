@@ -148,3 +148,15 @@ def test_a_cluster_that_cannot_be_read_is_told_and_the_others_are_reported(world
     assert row.cluster == "lisbon"
     assert "clusters/lisbon" in row.trouble
     assert states(report).keys() == {"berlin/gateway", "berlin/metrics"}
+
+
+def test_a_draft_that_is_too_deep_to_read_spoils_the_report_of_its_cluster_alone(world: World) -> None:
+    world.release("metrics", "v2", package("metrics", image="2.0"))
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
+    world.sync()
+    world.commit("drafts/berlin", {f"metrics/{'d/' * 201}file": "x"})
+    report = world.report()
+
+    (row,) = report.troubles
+    assert row.trouble.startswith("Repository berlin: tree ")
+    assert states(report) == {"lisbon/gateway": "published 1"}

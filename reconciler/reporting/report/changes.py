@@ -12,7 +12,7 @@ from reconciler.reporting.diffs import file_diffs
 from reconciler.reporting.open_drafts import PackageSheet, Sheet, reproduce_lines
 from reconciler.reporting.package_status import owner_of, task_words
 from reconciler.reporting.report.alike import Own
-from reconciler.reporting.report.fleet import Change, Place
+from reconciler.reporting.report.fleet import Change, Place, earlier
 from reconciler.reporting.review import sameness
 from reconciler.snapshot.files import FileTree
 
@@ -23,7 +23,7 @@ _DIFF_LINES = 40_000
 
 @dataclass
 class _Group:
-    """Drafts with one change; `first` is the one that is shown."""
+    """Drafts with one change; all but `since`, `varies` and the places is that of the first."""
 
     place: Place
     folder: str
@@ -48,7 +48,7 @@ class ChangeGroups:
         """Take a package of a draft in, and return the key of its change."""
         before, after = _changed(one.before, one.after), _changed(one.after, one.before)
         told = [place.package, owner_of(one.package.status).partition(" ")[0], task_words(one.package.status)]
-        literal = _key([*told, before.id, after.id])
+        literal = digest([*told, before.id, after.id])
         key = self._known.get(literal) or self._group(told, before, after, own)
         self._known[literal] = key
         group = self._groups.get(key)
@@ -58,15 +58,15 @@ class ChangeGroups:
             group = self._groups[key] = _Group(place, folder, before, after, one, reproduce, literal)
         group.places.append(place)
         group.varies = group.varies or group.literal != literal
-        group.since = _earlier(group.since, one.since)
+        group.since = earlier(group.since, one.since)
         return key
 
     def _group(self, told: list[str], before: FileTree, after: FileTree, own: Own) -> str:
         """Return the key of a change: equal where the files are, but for the names of each cluster."""
         old, new = own.files_apart(before), own.files_apart(after)
-        text = _key([*told, old.id, new.id])
+        text = digest([*told, old.id, new.id])
         if text not in self._known:
-            self._known[text] = _key([*told, sameness(compare(old, new).sameness, own.owner)])
+            self._known[text] = digest([*told, sameness(compare(old, new).sameness, own.owner)])
         return self._known[text]
 
     def changes(self) -> tuple[Change, ...]:
@@ -78,14 +78,6 @@ class ChangeGroups:
 
 def _changed(files: FileTree, others: FileTree) -> FileTree:
     return FileTree({path: file for path, file in files.items() if others.get(path) != file})
-
-
-def _key(told: list[str]) -> str:
-    return digest(told)
-
-
-def _earlier(one: int | None, other: int | None) -> int | None:
-    return min((when for when in (one, other) if when is not None), default=None)
 
 
 def _with_diffs(ordered: list[tuple[str, _Group]]) -> Iterator[Change]:

@@ -214,6 +214,11 @@ class Explanation:
     varies: bool = False
 
 
+def earlier(one: int | None, other: int | None) -> int | None:
+    """Return the earlier of two dates, or the one that is known."""
+    return min((when for when in (one, other) if when is not None), default=None)
+
+
 @dataclass(frozen=True)
 class FleetReport:
     """The whole fleet as it is told. `seconds` is the latest date of a commit that it was read from, 0 without one.

@@ -13,7 +13,7 @@ from reconciler.reporting.conflicts import recorded_conflicts
 from reconciler.reporting.open_drafts import Sheet
 from reconciler.reporting.package_status import task_words
 from reconciler.reporting.report.alike import Own
-from reconciler.reporting.report.fleet import Disputed, Kind, Place, ReadPackage, Waiting
+from reconciler.reporting.report.fleet import Disputed, Kind, Place, ReadPackage, Waiting, earlier
 from reconciler.reporting.values import count, one_line, show
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -45,8 +45,8 @@ class Waits:
         alike = change or place.package if found.kind in _REVIEWED else ""
         key = (found.kind, replace(own, package=place.package).apart(found.what), alike)
         known = self._found.setdefault(key, found)
-        since = min((when for when in (known.since, found.since) if when is not None), default=None)
-        self._found[key] = replace(known, since=since, varies=known.varies or known.what != found.what)
+        varies = known.varies or known.what != found.what
+        self._found[key] = replace(known, since=earlier(known.since, found.since), varies=varies)
         self._places.setdefault(key, []).append(place)
         if change:
             self._changes.setdefault(key, {})[change] = None
