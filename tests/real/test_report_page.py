@@ -20,6 +20,7 @@ pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 
 HIDDEN = "return [...document.querySelectorAll('.matrix tbody tr')].filter(row => !row.hidden).length"
 FOCUSED = "const one = document.activeElement; return [one.closest('tr').rowIndex, one.closest('td').cellIndex]"
+WIDER = "one => one.scrollWidth > one.clientWidth"
 FITS = "const one = document.documentElement; return one.scrollWidth <= one.clientWidth"
 
 
@@ -32,7 +33,7 @@ def _cluster(number: int) -> ReadCluster:
         case 2:
             return cluster(name, published(state="blocked", reasons=(Reason("Broken", f"{name}: it broke"),)))
         case 3:
-            return cluster(name, drafted(cluster=name, new=f"web:{number}")[0], labels={"region": "north"})
+            return cluster(name, drafted(cluster=name, new=f"web:{number}{'x' * 80}")[0], labels={"region": "north"})
     return cluster(name, published(), published("other", number=12), published("third"))
 
 
@@ -78,6 +79,8 @@ def test_the_page_is_never_wider_than_the_window(tab: Tab, page: Path, width: in
     tab.run("document.querySelectorAll('details').forEach(one => one.open = true)")
 
     assert tab.run(FITS)
+    # what is laid out when it is seen is cut, and makes the page no wider
+    assert tab.run(f"return [...document.querySelectorAll('.change, .explanation')].filter({WIDER}).length") == 0
 
 
 def test_what_is_well_is_folded_and_the_rest_is_not(tab: Tab, page: Path) -> None:
