@@ -59,6 +59,7 @@ from reconciler.rules.templates.read_rule import MergeRules, read_merge_rules
 from reconciler.rules.variant import Place, RoomResult, joined
 from reconciler.rules.variants.lint import lint_variants
 from reconciler.rules.variants.naming import TargetKey
+from reconciler.rules.variants.room import Memory as SetMemory
 from reconciler.rules.variants.room import Surroundings, kptfile_url, variants_of
 from reconciler.runners.functions import AllFunctions
 from reconciler.settings import Settings
@@ -107,6 +108,7 @@ class Catalogs:
         self._offline = offline
         self._functions = functions
         self._layouts: list[tuple[Catalog, _Layout]] = []
+        self._sets_made = SetMemory()
         self._presets_made = PresetMemory()
         self._components_made = ComponentMemory()
         self._published: Remembered[Published] = Remembered()
@@ -154,7 +156,9 @@ class Catalogs:
         bound = Owned(states, COMPONENTS, BINDING)
         composed = components_of(catalog, layout.inventory, self._components(bound, engine), self._components_made)
         told = RoomResult(findings=tuple(layout.findings))
-        return _housed(joined([variants_of(catalog, around), placed, plugins, composed, told]), layout, catalog)
+        return _housed(
+            joined([variants_of(catalog, around, self._sets_made), placed, plugins, composed, told]), layout, catalog
+        )
 
     def lint(self, catalog: Catalog, remotes: Remotes, room: RoomResult, now: int) -> tuple[Finding, ...]:
         """Return what is odd about a config beside what a pass tells of it; a pass does not ask.

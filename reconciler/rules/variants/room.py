@@ -11,18 +11,22 @@ from reconciler.rules.repository import kptfile_url
 from reconciler.rules.variant import RoomResult, joined
 from reconciler.rules.variants.codes import UPSTREAM_WARNING
 from reconciler.rules.variants.cycles import without_cycles
+from reconciler.rules.variants.memory import Memory
 from reconciler.rules.variants.pins import result_of_pins
 from reconciler.rules.variants.set_results import result_of_set
 from reconciler.rules.variants.singles import result_of_variant
 from reconciler.rules.variants.surroundings import Surroundings, Upstreams, UpstreamWorld
 from reconciler.snapshot.catalog import PORCH_GROUP, Catalog
 
-__all__ = ["Surroundings", "UpstreamWorld", "kptfile_url", "variants_of"]
+__all__ = ["Memory", "Surroundings", "UpstreamWorld", "kptfile_url", "variants_of"]
 
 
-def variants_of(catalog: Catalog, around: Surroundings) -> RoomResult:
-    """Return every variant that the config asks for, and what is wrong with the rest."""
-    upstreams = Upstreams(around)
+def variants_of(catalog: Catalog, around: Surroundings, memory: Memory | None = None) -> RoomResult:
+    """Return every variant that the config asks for, and what is wrong with the rest.
+
+    `memory` takes over what the last pass worked out.
+    """
+    memory, upstreams = memory or Memory(), Upstreams(around)
     written = catalog.of_kind(PORCH_GROUP, "PackageVariant")
     taken: defaultdict[str, set[str]] = defaultdict(set)
     for one in written:
@@ -30,9 +34,10 @@ def variants_of(catalog: Catalog, around: Surroundings) -> RoomResult:
     results = []
     for one in catalog.of_kind(PORCH_GROUP, "PackageVariantSet"):
         names = taken[one.key.namespace]
-        results.append(result := result_of_set(one, catalog, around, upstreams, names))
+        results.append(result := result_of_set(one, catalog, around, upstreams, names, memory))
         # two sets can come to one name: the first of them keeps it, and the other is told of the conflict
         names |= {status.key.name for status in result.statuses if status.spec is not None}
+    memory.end(one.key for one in catalog.of_kind(PORCH_GROUP, "PackageVariantSet"))
     results += (result_of_variant(one, around, upstreams) for one in written)
     told = RoomResult(findings=tuple(_warnings_of_today(results)))
     return without_cycles(joined([*results, result_of_pins(catalog, around, upstreams), told]), catalog, around)

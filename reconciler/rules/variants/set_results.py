@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from reconciler.expressions import Limits
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey, split_api_version
 from reconciler.rules.codes import DEPRECATED
+from reconciler.rules.remembered import Same
 from reconciler.rules.repository import Repository
 from reconciler.rules.variant import ConfigStatus, Guard, Owner, Place, RoomResult, Stalled, Variant
 from reconciler.rules.variants import status
 from reconciler.rules.variants.codes import BY_REASON, NO_MATCH, NOT_PORTABLE, VALIDATION_ERROR
 from reconciler.rules.variants.field_places import field_finding, field_findings
 from reconciler.rules.variants.guards import Deletions, guard_deletions, name_conflict
+from reconciler.rules.variants.memory import Memory, Placed
 from reconciler.rules.variants.model import Upstream
 from reconciler.rules.variants.portability import portability_notes
 from reconciler.rules.variants.read_set import REVISION_SET_API_VERSION, read_package_variant_set
@@ -26,18 +29,20 @@ from reconciler.rules.variants.sets import (
     GeneratedVariant,
     PackageVariantSet,
     SetFailure,
+    SetWorld,
     SkippedTarget,
     expand_set,
 )
 from reconciler.rules.variants.singles import place_variant
 from reconciler.rules.variants.surroundings import Surroundings, Upstreams
-from reconciler.rules.variants.upstream import Unresolved
+from reconciler.rules.variants.upstream import Resolved, Unresolved
 from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ConfigObject
 
 
 def result_of_set(
-    one: ConfigObject, catalog: Catalog, around: Surroundings, upstreams: Upstreams, taken: Collection[str]
-) -> RoomResult:
+    one: ConfigObject, catalog: Catalog, around: Surroundings, upstreams: Upstreams, taken: Collection[str],
+    memory: Memory,
+) -> RoomResult:  # fmt: skip
     """Return what a PackageVariantSet asks for; one that fails is kept, and so are its variants.
 
     `taken` are the names of the PackageVariants of its namespace that are not its own.
@@ -46,19 +51,19 @@ def result_of_set(
     if spec is None:
         result = _failed(one, status.set_invalid(errors), field_findings(one, errors, VALIDATION_ERROR))
     else:
-        result = _result_of_sound_set(one, spec, _SetView(one.key.namespace, catalog, around, upstreams), taken)
+        result = _result_of_sound_set(one, spec, _SetView(one.key.namespace, catalog, around, upstreams), taken, memory)
         notes = field_findings(one, portability_notes(spec, around.cel), NOT_PORTABLE)
         result = replace(result, findings=(*result.findings, *notes))
     return _noted(result, one, warnings) if warnings else result
 
 
 def _result_of_sound_set(
-    one: ConfigObject, spec: PackageVariantSetSpec, view: _SetView, taken: Collection[str]
+    one: ConfigObject, spec: PackageVariantSetSpec, view: _SetView, taken: Collection[str], memory: Memory
 ) -> RoomResult:
-    expansion = _expand(one, spec, view, taken)
+    expansion = _expand(one, spec, view, taken, memory)
     if isinstance(expansion, SetFailure):
         return _failed(one, status.set_failed(expansion), (_failure(one, expansion),))
-    return _reconciled(one, expansion, view.around, view.upstreams)
+    return _reconciled(one, expansion, view, memory)
 
 
 def _noted(result: RoomResult, one: ConfigObject, warnings: Sequence[str]) -> RoomResult:
@@ -73,18 +78,19 @@ def expansion_of(
     one: ConfigObject, spec: PackageVariantSetSpec, catalog: Catalog, around: Surroundings, upstreams: Upstreams
 ) -> Expansion | SetFailure:
     """Return what a sound set asks for, whether or not the names of its PackageVariants are free."""
-    return _expanded(one, spec, _SetView(one.key.namespace, catalog, around, upstreams))
+    return _expanded(one, spec, _SetView(one.key.namespace, catalog, around, upstreams), around.cel)
 
 
-def _expanded(one: ConfigObject, spec: PackageVariantSetSpec, view: _SetView) -> Expansion | SetFailure:
+def _expanded(one: ConfigObject, spec: PackageVariantSetSpec, world: SetWorld, cel: Limits) -> Expansion | SetFailure:
     wanted = PackageVariantSet(one.key, str(one.data["metadata"].get("uid") or one.key.uid), spec)
-    return expand_set(wanted, view, view.around.cel)
+    return expand_set(wanted, world, cel)
 
 
 def _expand(
-    one: ConfigObject, spec: PackageVariantSetSpec, view: _SetView, taken: Collection[str]
+    one: ConfigObject, spec: PackageVariantSetSpec, view: _SetView, taken: Collection[str], memory: Memory
 ) -> Expansion | SetFailure:
-    expansion = _expanded(one, spec, view)
+    cel = view.around.cel
+    expansion = memory.expansion(one, view, cel, lambda world: _expanded(one, spec, world, cel))
     return expansion if isinstance(expansion, SetFailure) else name_conflict(expansion, taken) or expansion
 
 
@@ -99,20 +105,44 @@ def _failure(one: ConfigObject, failure: SetFailure | SkippedTarget) -> Finding:
     return field_finding(one, failure.message, BY_REASON[failure.reason], field)
 
 
-def _reconciled(one: ConfigObject, expansion: Expansion, around: Surroundings, upstreams: Upstreams) -> RoomResult:
+def _reconciled(one: ConfigObject, expansion: Expansion, view: _SetView, memory: Memory) -> RoomResult:
+    around = view.around
     guarded = guard_deletions(
         expansion, around.children.get(one.key, ()), one.annotations, around.max_delete_percent,
         around.held.get(one.key, {}),
     )  # fmt: skip
-    placed = [_place(generated, one, around, upstreams) for generated in expansion.variants]
+    key = (Same(expansion), *_made_of(expansion, view))
+    placed, statuses = memory.placed.of(key, lambda: _placed(one, expansion, view))
     return RoomResult(
         tuple(variant for variant in placed if not isinstance(variant, Stalled)),
         tuple(stalled for stalled in placed if isinstance(stalled, Stalled)),
-        (*map(_generated_status, expansion.variants), _set_status(one, expansion, guarded.why)),
+        (*statuses, _set_status(one, expansion, guarded.why)),
         _findings(one, expansion, guarded.why),
         frozenset({one.key} if expansion.skipped else ()),
         guards={one.key: _guard(one, guarded)},
     )
+
+
+def _placed(one: ConfigObject, expansion: Expansion, view: _SetView) -> Placed:
+    placed = tuple(_place(generated, one, view.around, view.upstreams) for generated in expansion.variants)
+    return placed, tuple(map(_generated_status, expansion.variants))
+
+
+def _made_of(expansion: Expansion, view: _SetView) -> Iterator[Hashable]:
+    """Yield what the variants of a set are made of beside what it says of them."""
+    around, namespace = view.around, view.namespace
+    specs = [one.spec for one in expansion.variants]
+    yield around.engine
+    yield around.now if any(one.upstream.settle_seconds for one in specs) else 0
+    for upstream in dict.fromkeys(one.upstream for one in specs):
+        found = view.upstreams.resolve(namespace, upstream)
+        yield found
+        if isinstance(found, Resolved):
+            repository = around.repositories[namespace, found.repository]
+            seconds = around.upstreams.seconds(repository, found.commit)
+            yield (repository.url, around.upstreams.url(repository), seconds)
+    known = (around.repositories.get((namespace, one.downstream.repo)) for one in specs)
+    yield tuple(one.deployment if one else None for one in known)
 
 
 def _guard(one: ConfigObject, guarded: Deletions) -> Guard:

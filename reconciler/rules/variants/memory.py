@@ -1,0 +1,93 @@
+"""What sets came to in their last pass, so that the next one costs what has changed (design 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from reconciler.expressions import Limits
+from reconciler.krm.identity import ObjectKey
+from reconciler.rules.remembered import Remembered
+from reconciler.rules.variant import ConfigStatus, Stalled, Variant
+from reconciler.rules.variants.inputs import Described
+from reconciler.rules.variants.model import Upstream
+from reconciler.rules.variants.sets import Expansion, SetFailure, SetWorld
+from reconciler.rules.variants.upstream import Unresolved
+from reconciler.snapshot.catalog import ConfigObject
+
+Placed = tuple[tuple[Variant | Stalled, ...], tuple[ConfigStatus, ...]]
+"""The variants of a set, and the statuses of the PackageVariants that it makes."""
+
+
+class Memory:
+    """What can be taken over from one pass of the room to the next; a pass with an empty one comes to the same.
+
+    A set looks at what it asks for and at nothing else: while its text is untouched, and each of its questions has the
+    same answer, it comes to what it came to.
+    """
+
+    def __init__(self) -> None:
+        self._expanded: dict[ObjectKey, _Expanded] = {}
+        self.placed: Remembered[Placed] = Remembered()
+
+    def end(self, sets: Iterable[ObjectKey]) -> None:
+        """End a pass over these sets; what is known of others is forgotten."""
+        kept = {*sets}
+        self._expanded = {key: one for key, one in self._expanded.items() if key in kept}
+        self.placed.turn()
+
+    def expansion(
+        self, one: ConfigObject, world: SetWorld, cel: Limits, expand: Callable[[SetWorld], Expansion | SetFailure]
+    ) -> Expansion | SetFailure:
+        """Return what a set comes to in a world, expanded now if it is not known, or asks and hears otherwise."""
+        known = self._expanded.get(one.key)
+        if known is None or known.one is not one or known.cel != cel or not known.holds(world):
+            asked = _Asking(world)
+            known = _Expanded(one, cel, asked.answers, expand(asked))
+            self._expanded[one.key] = known
+        return known.outcome
+
+
+Answer = TypeVar("Answer")
+Question = tuple[str, tuple[Any, ...]]
+"""A method of a world, with its arguments."""
+
+
+@dataclass(frozen=True)
+class _Expanded:
+    one: ConfigObject
+    cel: Limits
+    answers: Mapping[Question, Any]
+    outcome: Expansion | SetFailure
+
+    def holds(self, world: SetWorld) -> bool:
+        """Return whether a world gives the same answers."""
+        return all(getattr(world, name)(*words) == answer for (name, words), answer in self.answers.items())
+
+
+@dataclass
+class _Asking:
+    """A world that remembers what it was asked, and what it said."""
+
+    world: SetWorld
+    answers: dict[Question, Any] = field(default_factory=dict)
+
+    def repository(self, name: str) -> Described | None:
+        return self._note("repository", self.world.repository(name), name)
+
+    def upstream(self, upstream: Upstream) -> Mapping[str, Any] | Unresolved:
+        return self._note("upstream", self.world.upstream(upstream), upstream)
+
+    def revision_set(self, name: str) -> Mapping[str, Any] | None:
+        return self._note("revision_set", self.world.revision_set(name), name)
+
+    def knows_kind(self, api_version: str, kind: str) -> bool:
+        return self._note("knows_kind", self.world.knows_kind(api_version, kind), api_version, kind)
+
+    def select(self, api_version: str, kind: str) -> Sequence[Described]:
+        return self._note("select", self.world.select(api_version, kind), api_version, kind)
+
+    def _note(self, name: str, answer: Answer, *words: Any) -> Answer:
+        self.answers[name, words] = answer
+        return answer
