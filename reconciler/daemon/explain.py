@@ -49,7 +49,9 @@ class Explainer:
 
     def _explained(self, found: Gathered, without: InRender | None) -> Explained:
         destination = destination_of(self.place, self.tools.destinations(found.catalog))
-        begun = begin(found, self.remotes, self.tools)
+        # how far a rule has come is told by all clusters
+        in_waves = self.tools.renderer(found.catalog).last_mile.rollouts
+        begun = begin(found, self.remotes, self.tools, only=None if in_waves else destination)
         surveyed = begun.desk.look(destination, begun.destinations)
         folder = destination.path(self.place.package)
         known = Explained(str(self.place), found.snapshot.id, found.catalog.objects, folder=folder)

@@ -187,9 +187,13 @@ def begin(
     remotes: Remotes,
     tools: Tools,
     decide: Callable[[Surveyed, Workshop], Decided] = decide_destination,
+    only: Destination | None = None,
 ) -> Begun:
-    """Read the states of all destinations, and ask the rooms; `decide` is what becomes of one of them."""
-    destinations = tools.destinations(found.catalog)
+    """Read the states of all destinations, and ask the rooms; `decide` is what becomes of one of them.
+
+    Where `only` one is looked at, its state will do: by others rooms tell what may go, and not what is wanted here.
+    """
+    destinations = [only] if only else tools.destinations(found.catalog)
     states = read_states(destinations, remotes, tools.state_ref)
     known = {one: state for one, state in states.items() if isinstance(state, DestinationState)}
     room = tools.rooms(found.catalog, remotes, known, found.now)

@@ -33,7 +33,7 @@ from reconciler.reporting.explanation import Explained
 from reconciler.rules.variant import Upstream
 from reconciler.snapshot.catalog import ConfigObject
 from reconciler.wiring import build_parts
-from tests.cases.case_world import Case, CaseWorld, find_cases
+from tests.cases.case_world import Case, CaseWorld, find_cases, read_expected
 from tests.support.git_env import commit_files, git, read_refs
 
 # how many layers are taken away in each world
@@ -65,11 +65,16 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 def test_the_steps_of_each_value_lead_to_it(case: Case, tmp_path: Path) -> None:
+    expected = read_expected(case)
     with explainers(CaseWorld(case, tmp_path)) as packages:
         for one in packages:
-            known = one.explained()
+            known, folder = one.explained(), f"{one.place}/"
             if known.rendered:
                 _check(known, known.rendered)
+            files = {path.removeprefix(folder): data for path, data in expected.items() if path.startswith(folder)}
+            if known.rendered and files:
+                # it is made of what a pass makes it of
+                assert {path: file.data for path, file in known.rendered.files.items()} == files
 
 
 def _check(known: Explained, rendered: Rendered) -> None:
