@@ -15,7 +15,7 @@ from reconciler.krm.pointer import PointerError, parse_pointer
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.planning.outcome import Rendered
 from reconciler.planning.trail import trail_of
-from reconciler.reporting.explain_page import Page, UnmadePage, unmade_pages
+from reconciler.reporting.explain_page import Page, UnmadePage, name_of, unmade_pages
 from reconciler.reporting.explain_steps import Teller
 from reconciler.reporting.explanation import Explained, Explanation, NothingToExplainError, Value
 from reconciler.reporting.templates import children_data
@@ -106,7 +106,7 @@ class _Book:
             return unmade_pages(Teller(one, one.variant, Rendered(FileTree()), {}))
         tracks = trail_of(one.rendered)
         kptfiles = {dirname(track.place[0]): track for track in tracks if basename(track.place[0]) == KPTFILE}
-        teller = Teller(one, one.variant, one.rendered, kptfiles)
+        teller = Teller(one, one.variant, one.rendered, kptfiles, {name_of(track): track for track in tracks})
         return tuple(Page(track, teller) for track in tracks)
 
     @cached_property

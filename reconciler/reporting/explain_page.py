@@ -60,7 +60,7 @@ class Page:
         self._track = track
         self._teller = teller
         self._file = track.place[0]
-        self.resource = str(_key(track.last))
+        self.resource = name_of(track)
 
     @cached_property
     def values(self) -> tuple[Value, ...]:
@@ -110,7 +110,8 @@ class Page:
             for one in self._teller.recorded(entry["steps"]) if entry else ():
                 before, after = (_part(value, path[end:]) for value in (one.before, one.after))
                 if not (before is ABSENT and after is ABSENT):
-                    found.append(replace(one, op=op_of(before, after), before=before, after=after))
+                    step = replace(one, op=op_of(before, after), before=before, after=after)
+                    found.append(self._teller.inherited(step, path) if one.by != self.resource else step)
         return found
 
     def _by_entry(self, change: Change, entry: Entry) -> Iterator[Step]:
@@ -188,9 +189,12 @@ class Page:
         return group == GROUP and path[: len(_OPTIONS)] == _OPTIONS
 
 
-def _key(data: Any) -> ObjectKey:
+def name_of(track: Track) -> str:
+    """Return what a resource is called in the end, or was last, as `Kind/namespace/name`."""
+    data = track.last
     group = split_api_version(_text(data, "apiVersion"))[0]
-    return ObjectKey(group, _text(data, "kind"), _text(data, "metadata", "namespace"), _text(data, "metadata", "name"))
+    namespace, name = _text(data, "metadata", "namespace"), _text(data, "metadata", "name")
+    return str(ObjectKey(group, _text(data, "kind"), namespace, name))
 
 
 def _text(data: Any, *path: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,7 @@ from reconciler.planning.outcome import Rendered
 from reconciler.planning.trail import Change, State, Track
 from reconciler.planning.without import ConfigField, Edit, FunctionCall, SourceField
 from reconciler.reporting.explanation import GENERATED, RESOURCE, UPSTREAM, Explained, Given, Step
-from reconciler.reporting.field_lines import FieldLines
+from reconciler.reporting.field_lines import FieldLines, path_of
 from reconciler.reporting.values import show
 from reconciler.reporting.variant_fields import Field, VariantFields
 from reconciler.rules.edits import value_at
@@ -32,12 +32,16 @@ _SHOWN_CONFIG = 200
 
 @dataclass(frozen=True)
 class Teller:
-    """Tells who changed a value at each step of its way, by the config and the sources of one package."""
+    """Tells who changed a value at each step of its way, by the config and the sources of one package.
+
+    `tracks` are those of its resources, by `Kind/namespace/name`; of its Kptfiles by folder, "" for the root.
+    """
 
     explained: Explained
     variant: Variant
     rendered: Rendered
     kptfiles: Mapping[str, Track]
+    tracks: Mapping[str, Track] = field(default_factory=dict)
 
     @cached_property
     def lines(self) -> FieldLines:
@@ -199,6 +203,27 @@ class Teller:
             expression=one.get("expression", ABSENT), instance=one.get("instance", ""), loop=one.get("forEach", ""),
             given=tuple(map(self._given, one.get("values", ()))),
         )  # fmt: skip
+
+    def inherited(self, step: Step, path: Path) -> Step:
+        """Return the step by which a child has a value of its parent, with whoever set it there to what it is.
+
+        What the parent's own text says is that step's place; a parent in another package is not looked at.
+        """
+        track, name = self.tracks.get(step.by), step.field.rpartition(".")[2]
+        at = path_of(track.last, step.field) if track else None
+        if name not in path:
+            return step
+        below = path[path.index(name) + 1 :]
+        step = self.within(step, below)
+        if track is None or at is None:
+            return step
+        place = (*at, *below)
+        changes = track.changes(place)
+        if not changes or not same(changes[-1].after, step.after):
+            return step
+        later = (self.step(one) for one in changes if one.state.cause.layer != "source")
+        told = (Given(dotted(place), one.layer, one.by, one.file, one.line, one.field, one.removable) for one in later)
+        return replace(step, given=tuple(told))
 
     def within(self, step: Step, below: Path) -> Step:
         """Return a step for what is at a path below the value that it is about, and where that is said."""

@@ -267,17 +267,20 @@ COMPOSITION = [
 ]  # fmt: skip
 
 
-def stream(cluster: Cluster, resource: str, pointer: str, value: Any, layer: str, by: str = "") -> Row:
+def stream(cluster: Cluster, resource: str, pointer: str, value: Any, layer: str, by: str = "", given: str = "") -> Row:
     """Return a row of the Kafka and its pools; what they say themselves is told by themselves."""
-    return Row(cluster, STREAMS, resource, pointer, value, layer, by or resource, "streams.yaml")
+    return Row(cluster, STREAMS, resource, pointer, value, layer, by or resource, "streams.yaml", given)
 
 
 POD, CONTAINER, CLAIM = (f"/spec/template/{one}" for one in ("pod", "kafkaContainer", "persistentVolumeClaim"))
 TEMPLATES = [
     # Chicago's policy changes the Kafka, and so what its pools have
     *(
-        stream(city, pool, f"{POD}/priorityClassName", value, "template", KAFKA)
-        for city, value in (("boston", "like-others"), ("chicago", "before-all-others"))
+        stream(city, pool, f"{POD}/priorityClassName", value, "template", KAFKA, given)
+        for city, value, given in (
+            ("boston", "like-others", ""),
+            ("chicago", "before-all-others", f"{SALES} policies.yaml"),
+        )
         for pool in (CONTROLLERS, BROKERS)
     ),
     # all that the Kafka says of pods

@@ -317,7 +317,7 @@ def test_an_inherited_value_leads_to_its_kafka() -> None:
 
     assert (
         "KafkaNodePool/shop/brokers /spec/template/pod/priorityClassName in pool.yaml: high\n"
-        "  1. template  added high  Kafka/shop/orders kafka.yaml:9 spec.kafka.template.pod  wins\n"
+        "  1. template  added high  Kafka/shop/orders kafka.yaml:10 spec.kafka.template.pod.priorityClassName  wins\n"
     ) in text
 
 
