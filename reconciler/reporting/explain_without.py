@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.pointer import format_pointer
 from reconciler.packages.package import Package, PackageResource
 from reconciler.planning.trail import came_from
-from reconciler.planning.without import Layer
+from reconciler.planning.without import ConfigField, Layer
 from reconciler.reporting.explain import explain
 from reconciler.reporting.explain_page import path_of
 from reconciler.reporting.explanation import Explained, Explanation, NothingToExplainError, Step, Value, Without
+from reconciler.rules.edits import value_at
 
 # of more values at once nobody asks what each would be
 MOST_TRIED = 10
@@ -29,7 +30,9 @@ def with_each_left_out(explanation: Explanation, attempt: Try) -> Explanation:
             return None
         name = repr(layer)
         if name not in tried:
-            tried[name] = attempt(layer)
+            results = (attempt(one) for one in _attempts(layer, explanation.explained))
+            first = next(results)
+            tried[name] = next((one for one in (first, *results) if _is_made(one)), first)
         return _without(value, explanation.explained, tried[name])
 
     def each(step: Step, value: Value) -> Step:
@@ -40,6 +43,19 @@ def with_each_left_out(explanation: Explanation, attempt: Try) -> Explanation:
         return explanation
     values = (replace(one, steps=tuple(each(step, one) for step in one.steps)) for one in explanation.values)
     return replace(explanation, values=tuple(values))
+
+
+def _attempts(layer: Layer, explained: Explained) -> Iterator[Layer]:
+    """Yield what to take away for a layer: what it says, or the object, where that says nothing else in its list."""
+    yield layer
+    if isinstance(layer, ConfigField) and layer.path and isinstance(layer.path[-1], int):
+        items = value_at(explained.objects[layer.key].data, layer.path[:-1])
+        if len(items) == 1:
+            yield ConfigField(layer.key, ())
+
+
+def _is_made(one: Explained | str) -> bool:
+    return isinstance(one, Explained) and one.rendered is not None
 
 
 def _without(value: Value, explained: Explained, other: Explained | str) -> Without:

@@ -13,14 +13,16 @@ import pytest
 from reconciler.daemon.explain import Explainer
 from reconciler.daemon.reconcile import Gathered, gather
 from reconciler.daemon.review import Place
+from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.pointer import parse_pointer, resolve
 from reconciler.krm.yaml import parse
 from reconciler.reporting.explain import explain
+from reconciler.reporting.explain_without import with_each_left_out
 from reconciler.reporting.explain_words import explanation_data
 from reconciler.reporting.explanation import Explained
 from reconciler.settings import Settings
 from reconciler.wiring import Parts, build_parts
-from tests.journeys.showcase import PACKAGES, ROOMS, Row
+from tests.journeys.showcase import MAIN, PACKAGES, ROOMS, Row
 from tests.support.command_line import run_in
 from tests.support.git_env import commit_files, git, read_file, read_ref
 
@@ -124,3 +126,37 @@ def test_every_room_has_its_say() -> None:
 
     assert len(found) > 100
     assert len({row.id for row in found}) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("place", "resource", "asked", "withouts"),
+    [
+        pytest.param(
+            Place("chicago", "plugins/watchman-chicago"), "Plugin/watchman-chicago", "keep.days", [30, 30, 14],
+            id="an-override-that-says-nothing-else",
+        ),
+        pytest.param(
+            Place("chicago", "gateway"), "Deployment/gateway", f"{MAIN}/image",
+            [None, "gateway.example.com/night/gateway:1.4.0", "mirror.us-east.example.com/gateway:1.4.0"],
+            id="each-of-two-policies",
+        ),
+        pytest.param(
+            Place("lisbon", "components/fair/edge/numbers"), "Deployment/numbers", "/spec/replicas", ["", 1],
+            id="an-environments-override",
+        ),
+        pytest.param(
+            Place("chicago", "resources/streams"), "KafkaNodePool/brokers", "/spec/template/pod/priorityClassName",
+            ["before-all-others", "like-others"], id="a-policy-on-what-is-inherited",
+        ),
+    ],
+)  # fmt: skip
+def test_what_would_stand_there_without_each(
+    world: Showcase, place: Place, resource: str, asked: str, withouts: list[Any]
+) -> None:
+    """None is for a package that would not be made, "" for no value; who gave a parameter comes after its step."""
+    one = Explainer(place, world.found, world.parts.remotes, world.parts.tools)
+
+    (value,) = with_each_left_out(explain(one.explained(), resource, asked), one.without).values
+
+    tried = [each.without for step in value.steps for each in (step, *step.given)]
+    assert [None if one.trouble else "" if one.value is ABSENT else one.value for one in tried if one] == withouts
