@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
+from ruamel.yaml import YAML, YAMLError
 
 from reconciler.daemon.explain import Explainer
 from reconciler.daemon.reconcile import Gathered, begin, gather
@@ -136,25 +136,29 @@ def _take_away(world: CaseWorld, one: Explainer, layer: Layer) -> bool:
     upstream = known.variant.upstream
     match layer:
         case ConfigField(key=key, path=path):
-            _change_config(world, known.objects[key], path)
-            return True
+            return _change_config(world, known.objects[key], path)
         case SourceField(file=file, index=index, path=path) if upstream:
             return _change_upstream(world, upstream, file, index, path)
         case FunctionCall(package=package, number=number) if upstream and known.rendered:
             kptfile = f"{package}/Kptfile" if package else "Kptfile"
-            data = _documents(known.rendered.files[kptfile].data)[0]
-            own = sum("PackageVariant." in str(each.get("name")) for each in data["pipeline"]["mutators"])
-            path = ("pipeline", "mutators", number - own)
-            return number >= own and _change_upstream(world, upstream, kptfile, 0, path)
+            done, came = (
+                _documents(files[kptfile].data)[0].get("pipeline", {}).get("mutators", [])
+                for files in (known.rendered.files, known.rendered.source.base)
+            )
+            # the upstream's own are all that is left of its list, behind the variant's
+            path = ("pipeline", "mutators", came.index(done[number])) if done[number] in came else ()
+            return bool(path) and _change_upstream(world, upstream, kptfile, 0, path)
     return False
 
 
-def _change_config(world: CaseWorld, one: ConfigObject, path: Sequence[str | int]) -> None:
+def _change_config(world: CaseWorld, one: ConfigObject, path: Sequence[str | int]) -> bool:
     file = world.folder / "config" / one.file
     documents = _documents(file.read_bytes())
     number = next(number for number, each in enumerate(documents) if each == one.data)
     documents[number] = _without(documents[number], path)
-    file.write_text(_text(documents))
+    text = _text(documents)
+    file.write_text(text or "")
+    return text is not None
 
 
 def _change_upstream(world: CaseWorld, upstream: Upstream, file: str, index: int, path: Sequence[str | int]) -> bool:
@@ -164,9 +168,10 @@ def _change_upstream(world: CaseWorld, upstream: Upstream, file: str, index: int
     documents = _documents((git(repository, "show", f"{upstream.commit}:{place}") + "\n").encode())
     documents[index] = _without(documents[index], path)
     refs = [ref for ref, commit in read_refs(repository).items() if commit == upstream.commit]
-    for ref in refs:
-        commit_files(repository, ref, {place: _text(documents).encode() or None}, "without it")
-    return bool(refs)
+    text = _text(documents)
+    for ref in refs if text is not None else ():
+        commit_files(repository, ref, {place: text.encode() if text else None}, "without it")
+    return bool(refs) and text is not None
 
 
 def _documents(data: bytes) -> list[Any]:
@@ -184,10 +189,17 @@ def _without(data: Any, path: Sequence[str | int]) -> Any:
     return data
 
 
-def _text(documents: Sequence[Any]) -> str:
-    text = io.StringIO()
-    _yaml().dump_all([one for one in documents if one is not None], text)
-    return text.getvalue()
+def _text(documents: Sequence[Any]) -> str | None:
+    """Return documents as text; None where the library that writes them makes something else of them.
+
+    It puts the comment of a list between its key and the brackets, once that has no item left.
+    """
+    left, text = [one for one in documents if one is not None], io.StringIO()
+    _yaml().dump_all(left, text)
+    try:
+        return text.getvalue() if _documents(text.getvalue().encode()) == left else None
+    except YAMLError:
+        return None
 
 
 def _yaml() -> YAML:
