@@ -81,6 +81,8 @@ def _inputs(one: Explained) -> dict[str, Any]:
 
 def _heading(one: Explained) -> Iterator[str]:
     yield one.place
+    if not one.at and not one.config.startswith("tree:"):
+        yield f"  config: {one.config[:_SHORT]}"
     if one.at:
         yield f"  as it stands at {one.at[:_SHORT]}, by the config {one.config[:_SHORT]}"
     if not one.is_sure:

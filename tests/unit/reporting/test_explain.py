@@ -66,6 +66,7 @@ def pointers(known: Explained, place: str = "", *, plain: bool = False) -> list[
 def test_each_step_has_its_place_and_the_last_one_wins() -> None:
     assert explanation_text(explain(explained())) == (
         "eu-1/gw\n"
+        f"  config: {CONFIG[:12]}\n"
         "  owner: PackageVariant/default/edge-gw\n"
         f"  source: upstream catalog/gateway gateway/v4 at {COMMIT[:12]}\n"
         "\n"
