@@ -51,7 +51,7 @@ def validate(source: ConfigSource, remotes: Remotes, tools: Tools) -> Validated:
     room = tools.rooms(found.catalog, remotes, {}, found.now)
     proposal = plan_proposal(found, room, tools, ())
     made = (finding for variant in room.variants for finding in variant.findings)
-    told = (*catalog_findings(found.catalog), *proposal.findings, *made)
+    told = (*catalog_findings(found.catalog), *tools.conflicts(found.catalog).values(), *proposal.findings, *made)
     findings = FleetPlan(found.snapshot.id, 0, room, (), told, objects=found.catalog.objects).all_findings()
     odd = told_once(findings, tools.lint(found.catalog, remotes, room, found.now))
     return Validated((*findings, *odd), found.catalog.objects, _makers(room))

@@ -51,6 +51,13 @@ def test_what_is_odd_about_packages_that_can_be_made_is_told(tmp_path: Path) -> 
     assert {one.code for one in validated(tmp_path)} == {"UndeclaredOption"}
 
 
+def test_clusters_that_cannot_be_told_apart_are_told(tmp_path: Path) -> None:
+    twin = repository("twin", branch="clusters/twin")
+    odd_options(tmp_path).write({"a.yaml": twin, "b.yaml": twin.replace("name: twin", "name: twin\n  namespace: b")})
+
+    assert [one.code for one in validated(tmp_path)].count("DestinationConflict") == 2
+
+
 def test_each_finding_is_told_once(tmp_path: Path) -> None:
     odd_options(tmp_path)
 
