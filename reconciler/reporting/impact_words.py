@@ -116,8 +116,20 @@ def _group_text(group: Group, seen: ImpactReview, max_diff_lines: int) -> str:
 
 
 def _group_markdown(group: Group, seen: ImpactReview, max_diff_lines: int) -> str:
-    items = [f"- {code(shorten(line, _WIDTH))}" for line in _lines(group)]
-    return "\n".join([f"## {code(_title(group, seen))}", "", *items, *folded(_diffs(group[0], max_diff_lines))])
+    items = [_item(line) for line in _lines(group)]
+    title = f"## {_HOWS[group[0].how].capitalize()}: {code(where_words(group, seen.clusters))}"
+    return "\n".join([title, "", *items, *folded(_diffs(group[0], max_diff_lines))])
+
+
+def _item(line: str) -> str:
+    """Return a line of a group as an item: what people wrote in it is code, our own words before it are not."""
+    label, colon, told_of = line.partition(": ")
+    if colon and label in _LABELS:
+        return f"- {label}: {code(shorten(told_of, _WIDTH))}"
+    return f"- {code(shorten(line, _WIDTH))}"
+
+
+_LABELS = frozenset({"conflict", "templates", "child", "overridden", "not to be published before", "why", "on"})
 
 
 def _title(group: Group, seen: ImpactReview) -> str:

@@ -197,6 +197,7 @@ def test_markdown_is_marked_and_shows_what_people_wrote_as_code() -> None:
     assert "| restarts pods | `eu-1/gw` | `Deployment web: its pods are replaced: " in "\n".join(lines)
     assert "- ``Deployment web: template.spec.containers[web].image a|b`</details> → x|y``" in lines
     assert "<details><summary>Diff</summary>" in lines
+    assert "## Changed: `eu-1/gw`" in lines
 
 
 def test_markdown_fits_into_a_comment_and_counts_what_is_left_out() -> None:
