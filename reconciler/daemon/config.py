@@ -149,7 +149,11 @@ class ConfigHistory:
         try:
             return self.find(f"origin/{branch}")
         except ObjectMissingError:
+            pass
+        try:
             return self.find(branch)
+        except ObjectMissingError as error:
+            raise ObjectMissingError(f"{error.message}; config.branch names it") from error
 
     def merge_base(self, one: CommitId, other: CommitId) -> CommitId | None:
         """Return the last commit that is in the history of both; None without one."""

@@ -142,7 +142,9 @@ class FolderHistory:
         asked = ("--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
         lines = self._run("rev-parse", *asked) if "\0" not in name else []
         if not lines:
-            raise _missing(name, self.url, f"whatever git takes for a commit{self._shallow}")
+            raise _missing(
+                name, self.url, f"a branch, a tag, a commit id, or what else git takes for one{self._shallow}"
+            )
         return CommitId(lines[0])
 
     def merge_base(self, one: CommitId, other: CommitId) -> CommitId | None:

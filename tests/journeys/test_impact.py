@@ -361,6 +361,16 @@ def test_what_cannot_be_compared_ends_with_3(asked: str, says: str, tmp_path: Pa
     assert says in done.stderr
 
 
+def test_a_branch_that_settings_name_is_told_as_theirs(tmp_path: Path) -> None:
+    world = begin(tmp_path, policies_published)
+    keep(world, first=True)
+    git(world.config, "branch", "--move", "trunk")
+
+    done = run(world, "..trunk")
+
+    assert (done.returncode, "; config.branch names it" in done.stderr) == (3, True), done.stderr
+
+
 @pytest.mark.parametrize("asked", ["main~1..main", "main~1..", "..refs/pull/7/head"])
 def test_the_config_may_be_a_repository(asked: str, tmp_path: Path) -> None:
     world = begin(tmp_path, policies_published)
