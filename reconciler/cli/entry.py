@@ -11,7 +11,7 @@ import click
 
 from reconciler import __version__
 from reconciler.cli.exits import CANNOT_RUN, OUR_BUG, CannotRunError
-from reconciler.cli.lazy import LazyGroup
+from reconciler.cli.lazy import LazyGroup, OutputClosedError
 
 COMMANDS = {
     "demo": "Build a small world, run the main job on it, show what came out.",
@@ -51,7 +51,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit status; only a bug of ours shows a stack trace."""
     try:
         return _run(arguments)
-    except BrokenPipeError:
+    except OutputClosedError:
         # whoever read our output has gone; nothing more can be said to anybody
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE

@@ -9,6 +9,10 @@ from typing import Any
 import click
 
 
+class OutputClosedError(Exception):
+    """Whoever read our output has gone. No OSError, which click would end with 1, as if there were an error finding."""
+
+
 class LazyGroup(click.Group):
     """A group whose commands are the `command` of a module each, `prefix` and the command's name being the module's.
 
@@ -19,6 +23,13 @@ class LazyGroup(click.Group):
         super().__init__(*arguments, **options)
         self._table = table
         self._prefix = prefix
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. Raises OutputClosedError when nobody reads any more what it says."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise OutputClosedError from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the table."""

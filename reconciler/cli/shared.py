@@ -58,7 +58,11 @@ def read_settings(
 def config_of(settings: Settings) -> str:
     """Return where the config is; a usage error when nobody says."""
     if not settings.config.url:
-        raise click.UsageError("CONFIG is missing: give it as an argument, or set config.url")
+        context = click.get_current_context(silent=True)
+        asked = context.command.params if context else ()
+        is_option = any("--config" in parameter.opts for parameter in asked)
+        how = "as --config" if is_option else "as an argument"
+        raise click.UsageError(f"CONFIG is missing: give it {how}, or set config.url")
     return settings.config.url
 
 

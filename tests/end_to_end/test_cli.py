@@ -365,6 +365,28 @@ def wait_for(process: subprocess.Popen[str], event: str) -> dict[str, object]:
     raise AssertionError(f"the service ended before {event}")
 
 
+def test_output_that_nobody_reads_any_more_is_no_error_finding(tmp_path: Path) -> None:
+    with start(tmp_path, "schema", "all") as process:
+        assert process.stdout
+        process.stdout.close()
+        code = process.wait(60)
+
+    assert code == 128 + signal.SIGPIPE
+
+
+@pytest.mark.parametrize(
+    ("arguments", "how"),
+    [
+        pytest.param(("verify",), "--config", id="where-it-is-an-option"),
+        pytest.param(("validate",), "an argument", id="where-it-is-an-argument"),
+    ],
+)
+def test_a_config_that_nobody_names(arguments: tuple[str, ...], how: str, tmp_path: Path) -> None:
+    done = run(tmp_path, *arguments)
+
+    assert (done.returncode, f"CONFIG is missing: give it as {how}, or set" in done.stderr) == (3, True), done.stderr
+
+
 def test_the_service_reconciles_serves_signals_and_stops(world: Path) -> None:
     (world / "reconciler.yaml").write_text("poll_seconds: 3600\n")
     with start(world, "run", "config", "--fleet", "fleet.git", "--cache", ".cache") as service:
