@@ -39,11 +39,13 @@ class _Explainer(Protocol):
 class PackageType(PlaceType):
     """REPOSITORY/PACKAGE."""
 
+    allowed = "REPOSITORY/PACKAGE"
+
     def convert(self, value: str | Place, param: click.Parameter | None, ctx: click.Context | None) -> Place:
         """Return the place of a package; a usage error says what is allowed."""
         place = super().convert(value, param, ctx)
         if not place.package:
-            self.fail(f"must be REPOSITORY/PACKAGE, not {str(place)!r}", param, ctx)
+            self.fail(f"must be {self.allowed}, not {str(place)!r}", param, ctx)
         return place
 
 

@@ -51,9 +51,10 @@ class SelectorType(click.ParamType[str]):
 
 
 class PlaceType(click.ParamType[Place]):
-    """CLUSTER, or CLUSTER/PACKAGE."""
+    """CLUSTER, or CLUSTER/PACKAGE; `allowed` says it in the words of the command."""
 
     name = "place"
+    allowed = "CLUSTER or CLUSTER/PACKAGE"
 
     def convert(self, value: str | Place, param: click.Parameter | None, ctx: click.Context | None) -> Place:
         """Return the place; a usage error says what is allowed."""
@@ -61,7 +62,7 @@ class PlaceType(click.ParamType[Place]):
             return value
         cluster, slash, package = value.partition("/")
         if not cluster or (slash and not package.strip("/")):
-            self.fail(f"must be CLUSTER or CLUSTER/PACKAGE, not {value!r}", param, ctx)
+            self.fail(f"must be {self.allowed}, not {value!r}", param, ctx)
         return Place(cluster, package.strip("/"))
 
 

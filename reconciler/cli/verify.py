@@ -14,10 +14,18 @@ from reconciler.daemon.verify import Outcome, Wanted, verify
 from reconciler.reporting.verify import verified_data, verified_text
 
 _LINES = 40
+# by whether drafts were asked for
+_NONE = {False: "nothing of ours is published; --draft looks at what is drafted", True: "nothing of ours is drafted"}
+
+
+class RepositoryOrPackageType(PlaceType):
+    """REPOSITORY, or REPOSITORY/PACKAGE."""
+
+    allowed = "REPOSITORY or REPOSITORY/PACKAGE"
 
 
 @click.command("verify")
-@click.argument("places", metavar="[REPOSITORY[/PACKAGE]]...", nargs=-1, type=PlaceType())
+@click.argument("places", metavar="[REPOSITORY[/PACKAGE]]...", nargs=-1, type=RepositoryOrPackageType())
 @click.option("--at", metavar="COMMIT", default="", help="A commit of the repository; HEAD: the work tree's here.")
 @click.option("--draft", "drafts", is_flag=True, help="What is drafted, in place of what is published.")
 @click.option("--diff-lines", metavar="N", type=click.IntRange(0), default=_LINES, show_default=True,
@@ -50,7 +58,7 @@ def command(
     if output == "json":
         click.echo(json.dumps(verified_data(found.packages, found.troubles), indent=2))
     else:
-        click.echo(verified_text(found.packages, found.troubles), nl=False)
+        click.echo(verified_text(found.packages, found.troubles, _NONE[drafts]), nl=False)
     return _status(found)
 
 

@@ -17,7 +17,7 @@ from reconciler.reporting.why import asked_for, why_data, why_text
 
 @click.command("why")
 @click.argument("place", metavar="REPOSITORY/PACKAGE", type=PackageType())
-@click.argument("resource", metavar="[RESOURCE]")
+@click.argument("resource", metavar="[RESOURCE]", required=False, default="")
 @click.argument("pointer", metavar="[POINTER]", required=False, default="")
 @click.option("--draft", "drafts", is_flag=True, help="The value on the draft, in place of what is published.")
 @offline_option
@@ -40,6 +40,8 @@ def command(
     RESOURCE is Kind/name or Kind/namespace/name; POINTER a JSON pointer in it, or the name of an option of a Plugin.
     RESOURCE may be left out where one resource alone has something at POINTER. Nothing is pushed.
     """
+    if not resource:
+        raise click.UsageError("RESOURCE and POINTER are missing: give one of them, or both")
     with looking_back(Setup(config, settings_file, fleet, cache, offline)) as (past, _):
         found = why(place, asked_for(resource, pointer), past, drafts=drafts)
     if output == "json":

@@ -93,8 +93,11 @@ def _answer(answer: str | None) -> str:
     return "not asked" if answer is None else shorten(one_line(answer.removeprefix("sha256:")), _ANSWER)
 
 
-def verified_text(found: Sequence[Verified], troubles: Iterable[str] = ()) -> str:
-    """Return what came of packages as plain text: one by one what is edited or differs, the rest by branch."""
+def verified_text(found: Sequence[Verified], troubles: Iterable[str] = (), none: str = "none") -> str:
+    """Return what came of packages as plain text: one by one what is edited or differs, the rest by branch.
+
+    `none` says why there are none, where there are none.
+    """
     plain = {one for one in found if one.verdict in _PLAIN}
     told_alone = sorted({*found} - plain, key=lambda one: (VERDICTS.index(one.verdict), one.place, one.branch))
     lines = [line for one in told_alone for line in _lines(one)]
@@ -102,7 +105,14 @@ def verified_text(found: Sequence[Verified], troubles: Iterable[str] = ()) -> st
     lines += [f"not read    {one_line(one)}" for one in troubles]
     counted = Counter(one.verdict for one in found)
     listed = ", ".join(f"{counted[verdict]} {verdict}" for verdict in reversed(VERDICTS) if counted[verdict])
-    return "\n".join([*lines, f"{count(len(found), 'package')}: {listed or 'none'}"]) + "\n"
+    return "\n".join([*lines, f"{count(len(found), 'package')}: {listed or none}{_before_edits(found)}"]) + "\n"
+
+
+def _before_edits(found: Iterable[Verified]) -> str:
+    """Return what else is wrong with what people edited: it counts for the exit status."""
+    made = Counter(one.again.verdict for one in found if one.verdict == "edited")
+    listed = ", ".join(f"{made[verdict]} {verdict}" for verdict in ("differs", "unknowable") if made[verdict])
+    return f"; what was made before the edits: {listed}" if listed else ""
 
 
 def _together(found: Iterable[Verified]) -> Iterator[str]:

@@ -201,6 +201,12 @@ def test_a_package_without_status_file_is_foreign(world: HistoryWorld) -> None:
     assert "foreign     berlin  own" in done.stdout
 
 
+def test_what_nobody_has_is_told_with_where_to_look(world: HistoryWorld) -> None:
+    world.change({"regions/north.yaml": config_map("region-north", api="elsewhere")})
+
+    assert "0 packages: nothing of ours is drafted" in run(world, "--draft").stdout
+
+
 def test_a_status_file_that_says_nothing_is_told(world: HistoryWorld) -> None:
     world.commit("clusters/berlin", {".reconciler/metrics.yaml": "status: {owner: {kind: A}}\n"})
 
@@ -241,6 +247,7 @@ def test_a_commit_that_only_the_checkout_has_must_be_pushed(world: HistoryWorld)
     ("arguments", "words"),
     [
         pytest.param(("paris",), "there is no Repository or cluster paris; there are", id="no-cluster"),
+        pytest.param(("berlin/",), "must be REPOSITORY or REPOSITORY/PACKAGE, not 'berlin/'", id="no-name"),
         pytest.param(("berlin/gatewya",), "berlin has no such package on its branch; it has gateway", id="no-package"),
         pytest.param(("berlin/metrics", "--draft"), "no such package on its draft; it has none", id="no-draft"),
         pytest.param(("--at", "HEAD"), "--at needs one REPOSITORY", id="a-commit-of-nothing"),

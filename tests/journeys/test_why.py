@@ -352,7 +352,8 @@ def policies_plain(folder: Path) -> World:
         pytest.param(("berlin/web", "/spec/a~2"), "must be followed by 0 or 1", id="no-pointer"),
         pytest.param(("berlin/web", "/metadata/name"), "is in several: name one of", id="several-resources"),
         pytest.param(("berlin/web", *COUNT, "--draft"), "no draft of it is open", id="no-draft"),
-        pytest.param(("berlin/web",), "Missing argument", id="nothing-asked"),
+        pytest.param(("berlin/web",), "RESOURCE and POINTER are missing", id="nothing-asked"),
+        pytest.param(("berlin/", *COUNT), "must be REPOSITORY/PACKAGE, not 'berlin/'", id="no-name-of-a-package"),
     ],
 )
 def test_what_is_not_there_is_told(world: HistoryWorld, arguments: tuple[str, ...], words: str) -> None:
