@@ -29,7 +29,7 @@ from reconciler.wiring import read_summary
 @fleet_option
 @settings_option
 @cache_option
-@click.option("--output", "file", metavar="FILE", type=click.Path(path_type=Path), help="Where to write it.")
+@click.option("-O", "--output", "file", metavar="FILE", type=click.Path(path_type=Path), help="Where to write it.")
 @click.option("-o", "form", type=click.Choice(["html", "json"]), default="html", help="How to tell it.")
 def command(
     config: str | None, fleet: str | None, settings_file: str | None, cache: str | None, file: Path | None, form: str
