@@ -101,7 +101,11 @@ def _stalled(known: Explained, place: Place, surveyed: Surveyed, room: RoomResul
     at = Planned(here, place.cluster, place.package)
     stalled = next((one for one in room.stalled if one.place == at), None)
     if stalled is None:
-        raise UnknownPlaceError(_unknown(place, surveyed))
+        faults = errors(room.findings)
+        if not (_is_ours(place, surveyed) and faults):
+            raise UnknownPlaceError(_unknown(place, surveyed))
+        # whoever wants it may be what could not be read, as a set whose upstream does not answer
+        return replace(known, trouble="nothing wants it by what could be read", findings=faults)
     return replace(known, owner=stalled.owner, trouble=_words(stalled.conditions), findings=stalled.findings)
 
 
@@ -120,8 +124,13 @@ def destination_of(place: Place, known: Iterable[Destination]) -> Destination:
     return by_name[place.cluster]
 
 
+def _is_ours(place: Place, surveyed: Surveyed) -> bool:
+    record = surveyed.ground.state.packages.get(place.package)
+    return bool(record and record.owned)
+
+
 def _unknown(place: Place, surveyed: Surveyed) -> str:
     wanted = {one.place.package for one in surveyed.claims.variants} | surveyed.claims.stalled
-    record = surveyed.ground.state.packages.get(place.package)
-    why = "has it, and nothing wants it any more" if record and record.owned else "is not to have such a package"
+    is_ours = _is_ours(place, surveyed)
+    why = "has it, and nothing wants it any more" if is_ours else "is not to have such a package"
     return f"{place}: {place.cluster} {why}; wanted there are {alike_first(place.package, wanted)}"

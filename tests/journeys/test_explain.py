@@ -28,7 +28,7 @@ from tests.support.policies import (
     rollout_world,
 )
 from tests.support.presets import from_secret, option, preset, presets_published
-from tests.support.world import World
+from tests.support.world import World, injected_set
 
 LOGS = ("berlin/plugins/logs-berlin", "Plugin/logs-berlin")
 
@@ -209,6 +209,15 @@ def test_what_nothing_wants_any_more_is_told_as_that(policies: World) -> None:
 
     assert done.returncode == 3
     assert "berlin has it, and nothing wants it any more" in done.stderr
+
+
+def test_what_a_set_wants_that_cannot_be_worked_out_is_told_with_what_is_in_its_way(policies: World) -> None:
+    policies.write({"metrics.yaml": injected_set("metrics", ["berlin"], "v9")})
+
+    done = run(policies, "berlin/metrics")
+
+    assert (done.returncode, "nothing wants it by what could be read" in done.stdout) == (1, True), done.stderr
+    assert "UpstreamNotFound" in done.stdout
 
 
 def test_a_destination_that_is_left_alone_says_why(policies: World) -> None:
