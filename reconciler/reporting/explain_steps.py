@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 from reconciler.krm.conflicts import ABSENT
-from reconciler.krm.secrets import is_secret
 from reconciler.krm.yaml import Path
 from reconciler.krm.yaml.same import same
 from reconciler.packages.context import CONTEXT_FILE
@@ -23,7 +22,7 @@ from reconciler.reporting.values import show
 from reconciler.reporting.variant_fields import Field, VariantFields
 from reconciler.rules.edits import value_at
 from reconciler.rules.fields import dotted
-from reconciler.rules.provenance import as_shown, op_of
+from reconciler.rules.provenance import as_both_shown, op_of
 from reconciler.rules.variant import Upstream, Variant
 from reconciler.rules.variants.pipeline import is_owned
 
@@ -55,8 +54,7 @@ class Teller:
     def step(self, change: Change) -> Step:
         """Return one change as a step: who made it and where that is said, and the values as they may be shown."""
         told = self._told(change)
-        hides = any(map(is_secret, (change.state.data,)))
-        before, after = (as_shown(one, change.path, hides=hides) for one in (change.before, change.after))
+        before, after = as_both_shown(change.before, change.after, change.path, (change.state.data,))
         return replace(told, op=op_of(change.before, change.after), before=before, after=after)
 
     def _told(self, change: Change) -> Step:

@@ -10,13 +10,12 @@ from typing import Any, Literal
 
 from reconciler.krm.digest import digest
 from reconciler.krm.identity import ObjectKey
-from reconciler.krm.secrets import MASK, holds_secret
+from reconciler.krm.secrets import MASK, holds_secret, is_secret_path
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.package import documents_of, is_krm_file
 from reconciler.packages.parsing import Unparsable
 from reconciler.packages.resource import Described
 from reconciler.reporting.fields import ABSENT, FieldChange, field_changes
-from reconciler.reporting.secrets import is_secret_path
 from reconciler.reporting.values import count, one_line
 from reconciler.snapshot.files import FileTree
 
@@ -126,13 +125,16 @@ def _change(before: Standing | None, after: Standing | None) -> ObjectChange | N
 
 
 def _made(one: Standing, how: How, files: set[str], fields: tuple[FieldChange, ...], equality: str) -> ObjectChange:
-    secret = (one.group, one.kind) == ("", "Secret")
-    shown = tuple(_masked(change) if _hides(change, secret) else change for change in fields)
+    holds = holds_secret(one.data)
+    shown = tuple(_masked(change) if _hides(change, one, holds) else change for change in fields)
     return ObjectChange(one.key, how, frozenset(files), shown, one.is_local_config, equality)
 
 
-def _hides(change: FieldChange, secret: bool) -> bool:
-    return (secret and is_secret_path(change.path)) or holds_secret([change.before, change.after])
+def _hides(change: FieldChange, one: Standing, holds: bool) -> bool:
+    own = (one.group, one.kind) == ("", "Secret") and is_secret_path(change.path)
+    # items of lists go by their names here, so that of a Secret in a List any values are taken for its own
+    inner = holds and any(is_secret_path(change.path[start:]) for start in range(1, len(change.path)))
+    return own or inner or holds_secret([change.before, change.after])
 
 
 def _masked(change: FieldChange) -> FieldChange:

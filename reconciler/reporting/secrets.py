@@ -5,20 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reconciler.krm.secrets import MASK, is_secret, writes_secret
+from reconciler.krm.secrets import LAST_APPLIED, MASK, VALUE_FIELDS, is_secret, writes_secret
 from reconciler.snapshot.trace import ABSENT, Trace
-
-_ANNOTATIONS = ("metadata", "annotations")
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_VALUES = ("data", "stringData")
-
-
-def is_secret_path(path: tuple[str, ...]) -> bool:
-    """Tell whether a field of a Secret holds its values: data, stringData, or kubectl's copy of them.
-
-    The annotations as a whole count, too: when they come or go together, the copy may be among them.
-    """
-    return path[0] in _VALUES or path[-1] == _LAST_APPLIED or path == _ANNOTATIONS
 
 
 def mask(data: Any, other: Any = None, *, compared: bool = False) -> Any:
@@ -52,12 +40,12 @@ def _mask_inside(_key: str, value: Any, other: Any, compared: bool) -> Any:
 
 def _mask_secret(key: str, value: Any, other: Any, compared: bool) -> Any:
     known = other if isinstance(other, Mapping) else {}
-    if key in _VALUES and isinstance(value, Mapping):
+    if key in VALUE_FIELDS and isinstance(value, Mapping):
         return {name: _star(one, known.get(name), compared) for name, one in value.items()}
     if key == "metadata" and isinstance(value, Mapping) and isinstance(value.get("annotations"), Mapping):
-        shown = {name: MASK if name == _LAST_APPLIED else one for name, one in value["annotations"].items()}
+        shown = {name: MASK if name == LAST_APPLIED else one for name, one in value["annotations"].items()}
         return {**value, "annotations": shown}
-    return _star(value, other, compared) if key in _VALUES else value
+    return _star(value, other, compared) if key in VALUE_FIELDS else value
 
 
 def _star(value: object, other: object, compared: bool) -> str:

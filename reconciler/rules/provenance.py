@@ -9,12 +9,11 @@ from typing import Any, Literal
 from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.digest import canonical_json, digest
 from reconciler.krm.pointer import format_pointer
-from reconciler.krm.secrets import MASK, holds_secret, is_secret
+from reconciler.krm.secrets import MASK, holds_secret, is_secret_value
 from reconciler.krm.yaml import Path
 from reconciler.krm.yaml.same import same
 
 SHOWN_BYTES = 1024
-_SECRET_FIELDS = ("data", "stringData")
 _SHORT = 12
 
 Op = Literal["added", "replaced", "removed"]
@@ -59,18 +58,18 @@ class Step:
 
 def steps_of(before: Any, after: Any, by: str, where: str) -> tuple[Step, ...]:
     """Return what one item changed in a resource."""
-    hides = is_secret(before) or is_secret(after)
     return tuple(
-        Step(path, by, where, op_of(old, new), as_shown(old, path, hides=hides), as_shown(new, path, hides=hides))
+        Step(path, by, where, op_of(old, new), *as_both_shown(old, new, path, (before, after)))
         for path, old, new in changes(before, after, ())
     )
 
 
 def steps_inside(resource: Any, inside: Inside, by: str, where: str) -> tuple[Step, ...]:
     """Return what one item changed inside of a string of a resource."""
-    path, hides = inside.path, is_secret(resource)
+    path, whole = inside.path, is_secret_value(resource, inside.path)
+    # a text may be the manifest of a Secret
     return tuple(
-        Step(path, by, where, op_of(old, new), as_shown(old, path, hides=hides), as_shown(new, path, hides=hides), at)
+        Step(path, by, where, op_of(old, new), *as_both_shown(old, new, at, (inside.before, inside.after), whole), at)
         for at, old, new in changes(inside.before, inside.after, ())
     )
 
@@ -133,11 +132,20 @@ def op_of(before: Any, after: Any) -> Op:
     return "added" if before is ABSENT else "removed" if after is ABSENT else "replaced"
 
 
-def as_shown(value: Any, path: Path, *, hides: bool) -> Any:
-    """Return a value as people may see it: masked where `hides` tells of a Secret's, shortened where it is long."""
+def as_both_shown(old: Any, new: Any, path: Path, wholes: Iterable[Any], hides: bool = False) -> tuple[Any, Any]:
+    """Return what was and what is at a path of what is changed, as people may see it.
+
+    `wholes` are that before and afterwards; `hides`: no value of it may be seen.
+    """
+    hides = hides or any(is_secret_value(one, path) for one in wholes)
+    return as_shown(old, hides=hides), as_shown(new, hides=hides)
+
+
+def as_shown(value: Any, *, hides: bool) -> Any:
+    """Return a value as people may see it: masked where it `hides` as a Secret's does, shortened where it is long."""
     if value is ABSENT or value is None:
         return value
-    if (hides and path[:1] and path[0] in _SECRET_FIELDS) or holds_secret(value):
+    if hides or holds_secret(value):
         return MASK
     text = canonical_json(value)
     if len(text) <= SHOWN_BYTES:

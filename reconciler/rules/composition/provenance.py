@@ -8,7 +8,7 @@ from typing import Any
 
 from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.pointer import format_pointer
-from reconciler.krm.secrets import MASK, is_secret
+from reconciler.krm.secrets import MASK, is_secret, is_secret_value
 from reconciler.krm.yaml import Path
 from reconciler.rules.composition.history import History, changes_of
 from reconciler.rules.composition.patching.apply import Write
@@ -17,7 +17,7 @@ from reconciler.rules.composition.sources import Sources
 from reconciler.rules.composition.text import Origin
 from reconciler.rules.edits import value_at
 from reconciler.rules.fields import dotted
-from reconciler.rules.provenance import as_shown, op_of
+from reconciler.rules.provenance import as_both_shown, as_shown, op_of
 from reconciler.snapshot.catalog import ConfigObject
 
 Step = dict[str, Any]
@@ -59,10 +59,10 @@ class ComponentProvenance:
         for trail in one.trails:
             if trail.write is None:
                 found.steps.append({**_by(trail, trail.path), "op": "added", **self._repeated(trail, hides=hides)})
-                self._note_made(trail, one.original or one.data, found, hides=hides)
+                self._note_made(trail, one, found)
             else:
                 found.move(trail.write)
-                self._note_written(trail, trail.write, found, hides=hides)
+                self._note_written(trail, trail.write, one.data, found)
         return found
 
     def _repeated(self, trail: Trail, *, hides: bool) -> Step:
@@ -70,28 +70,29 @@ class ComponentProvenance:
         origin = trail.loop.origin if trail.loop else None
         return {"forEach": MASK if hides else origin.text, **self._given(origin, trail)} if origin else {}
 
-    def _note_made(self, trail: Trail, data: Any, found: History, *, hides: bool) -> None:
+    def _note_made(self, trail: Trail, one: Rendered, found: History) -> None:
         """Note the values that expressions made when an object was rendered."""
+        data = one.original or one.data
         for path, origin in trail.parts.items():
             after = value_at(data, path)
             if after is not ABSENT:
-                found.at(path).steps.append(self._made(trail, path, after, origin, hides=hides))
+                found.at(path).steps.append(self._made(trail, path, after, origin, hides=is_secret_value(data, path)))
 
     def _made(self, trail: Trail, path: Path, after: Any, origin: Origin, *, hides: bool) -> Step:
         where = trail.path if trail.write else origin.path
-        shown = as_shown(after, path, hides=hides)
+        shown = as_shown(after, hides=hides)
         return {**_by(trail, where), "op": "added", "after": shown, **self._told(origin, trail, shown)}
 
-    def _note_written(self, trail: Trail, write: Write, found: History, *, hides: bool) -> None:
+    def _note_written(self, trail: Trail, write: Write, data: Any, found: History) -> None:
         for path, before, after in changes_of(write):
             place, origin = found.at(path), _origin(trail.parts, write, path)
-            shown = {name: as_shown(value, path, hides=hides) for name, value in (("before", before), ("after", after))}
-            said = {name: value for name, value in shown.items() if value is not ABSENT}
-            told = self._told(origin, trail, shown["after"]) if origin else {}
+            was, will = as_both_shown(before, after, path, (data,))
+            said = {name: value for name, value in (("before", was), ("after", will)) if value is not ABSENT}
+            told = self._told(origin, trail, will) if origin else {}
             place.forget_items()
             place.steps.append({**_by(trail, trail.path), "op": op_of(before, after), **said, **told})
             for inner, value, made in _inside(after, path, trail.parts, write) if not origin else ():
-                found.at(inner).steps.append(self._made(trail, inner, value, made, hides=hides))
+                found.at(inner).steps.append(self._made(trail, inner, value, made, hides=is_secret_value(data, inner)))
 
     def _told(self, origin: Origin, trail: Trail, shown: Any) -> Step:
         """Return the expression that made a value, unless that is hidden: its text may hold what is."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.krm.secrets import holds_secret, is_secret, writes_secret
+from reconciler.krm.secrets import LAST_APPLIED, holds_secret, is_secret, is_secret_value, writes_secret
 
 
 def secret(**fields: Any) -> dict[str, Any]:
@@ -51,3 +51,24 @@ def test_holds_secret(data: object, expected: bool) -> None:
 )
 def test_a_text_may_be_a_secret(text: str) -> None:
     assert writes_secret(text)
+
+
+HELD = {"kind": "Kit", "spec": {"template": secret(data={"p": "x"})}, "items": [secret(stringData={"p": "x"})]}
+
+
+@pytest.mark.parametrize(
+    ("data", "path", "expected"),
+    [
+        pytest.param(secret(data={"p": "x"}), ["data", "p"], True, id="its-data"),
+        pytest.param(secret(), ["stringData"], True, id="what-is-gone-from-it"),
+        pytest.param(secret(), ["metadata", "annotations", LAST_APPLIED], True, id="kubectls-copy"),
+        pytest.param(secret(), ["metadata", "name"], False, id="its-name"),
+        pytest.param(HELD, ["items", 0, "stringData", "p"], True, id="of-an-item"),
+        pytest.param(HELD, ["spec", "template", "data", "p"], True, id="of-one-inside"),
+        pytest.param(HELD, ["spec", "data", "p"], False, id="beside-one"),
+        pytest.param({"kind": "ConfigMap", "data": {"p": "x"}}, ["data", "p"], False, id="a-configmap"),
+        pytest.param(HELD, ["items", 7, "data"], False, id="no-such-item"),
+    ],
+)
+def test_which_values_are_those_of_a_secret(data: object, path: list[str | int], expected: bool) -> None:
+    assert is_secret_value(data, path) is expected

@@ -199,6 +199,13 @@ def test_annotations_of_a_secret_that_come_whole_may_hold_kubectls_copy() -> Non
     assert changes.summary_lines() == ("Secret login: metadata.annotations added (*****)",)
 
 
+def test_values_of_a_secret_in_another_object_are_never_told() -> None:
+    kit = "apiVersion: x.io/v1\nkind: Kit\nmetadata:\n  name: k\nitems:\n- kind: Secret\n  stringData: {{p: {}}}\n"
+    changes = compare(tree({"a.yaml": kit.format("hunter2")}), tree({"a.yaml": kit.format("correct-horse")}))
+
+    assert changes.summary_lines() == ("Kit k: items[0].stringData.p changed (*****)",)
+
+
 def test_a_secret_in_a_list_of_another_object_is_masked() -> None:
     template = (
         "apiVersion: x.io/v1\nkind: Kit\nmetadata:\n  name: k\nmanifest: |\n  kind: Secret\n  stringData: {{p: {}}}\n"

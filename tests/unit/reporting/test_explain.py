@@ -171,6 +171,14 @@ def test_the_values_of_a_secret_are_masked() -> None:
     assert "hunter2" not in explanation_text(found) + repr(explanation_data(found))
 
 
+def test_the_values_of_a_secret_in_another_object_are_masked() -> None:
+    more = "  spare: {kind: Secret, data: {p: hunter2}}\n"
+    found = explain(explained([], more), "Deployment/web", "/spec/spare/data")
+
+    assert [one.pointer for one in found.values] == ["/spec/spare/data/p"]
+    assert "hunter2" not in explanation_text(found) + repr(explanation_data(found))
+
+
 def test_what_was_injected_and_asked_stands_above() -> None:
     injected = Injected("config", "web.yaml", "Region", "default", "north", "sha256:1", "regions.yaml")
     asked = {"object v1 ConfigMap default north": "sha256:2"}

@@ -98,6 +98,15 @@ def test_what_a_secret_holds_is_masked(field: str) -> None:
     assert [(step["before"], step["after"]) for step in entry["steps"]] == [("*****", "*****")]
 
 
+def test_what_a_secret_holds_in_another_object_is_masked() -> None:
+    inner = {"kind": "Secret", "stringData": {"a": "old"}}
+    kit = {"apiVersion": "x.io/v1", "kind": "Kit", "metadata": {"name": "one"}, "items": [inner]}
+
+    (entry,) = override(kit, {"jsonpatch": [{"path": "/items/0/stringData/a", "value": "new"}]}).as_data()
+
+    assert [(one["before"], one["after"]) for one in entry["steps"]] == [("*****", "*****")]
+
+
 def test_the_manifest_of_a_secret_in_a_text_is_masked() -> None:
     holder = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}, "data": {"a": "kind: Secret\nb: c"}}
 

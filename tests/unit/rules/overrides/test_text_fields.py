@@ -137,6 +137,13 @@ def test_steps_are_told_by_what_changed_inside() -> None:
     assert [(step["op"], step["before"], step["after"]) for step in entry["steps"]] == [("replaced", 60, 30)]
 
 
+def test_what_the_manifest_of_a_secret_holds_is_masked() -> None:
+    manifest = "kind: Secret\nstringData: {p: old}\n"
+    done = apply(config_map(app=manifest), "{fieldPath: /data/app, yaml: [{subPath: /stringData/p, value: new}]}")
+
+    assert [(step.before, step.after) for step in done.steps] == [("*****", "*****")]
+
+
 SECRET = {
     "apiVersion": "v1",
     "kind": "Secret",
