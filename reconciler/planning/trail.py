@@ -51,13 +51,17 @@ class State:
 
 @dataclass(frozen=True)
 class Change:
-    """What one step did to a value that is at `path` afterwards, and was at `came` before; ABSENT values are none."""
+    """What one step did to a value that is at `path` afterwards, and was at `came` before; ABSENT values are none.
+
+    `earlier` is how the step found the resource, None where there was none yet. What is gone is at both paths in that.
+    """
 
     state: State
     path: Path
     came: Path
     before: Any
     after: Any
+    earlier: State | None = None
 
 
 @dataclass
@@ -97,7 +101,8 @@ class Track:
             for path in _gone(before, after, ()):
                 # what is at the place of an item that went is another
                 if value_at(self.data, path) is ABSENT or value_at(after, path) is not ABSENT:
-                    last = Change(self.states[index], path, path, value_at(before, path), ABSENT)
+                    found = value_at(before, path)
+                    last = Change(self.states[index], path, path, found, ABSENT, self.states[index - 1])
                     yield (*self._until(index, path), last)
 
     def _until(self, number: int, path: Path) -> tuple[Change, ...]:
@@ -107,11 +112,12 @@ class Track:
         for index in reversed(range(number)):
             if at is None:
                 break
-            before = self.states[index - 1].data if index else ABSENT
+            earlier = self.states[index - 1] if index else None
+            before = earlier.data if earlier else ABSENT
             came = came_from(before, self.states[index].data, at)
             was, now = (ABSENT if came is None else value_at(before, came)), value_at(self.states[index].data, at)
             if not same(was, now):
-                found.append(Change(self.states[index], at, at if came is None else came, was, now))
+                found.append(Change(self.states[index], at, at if came is None else came, was, now, earlier))
             at = came
         return tuple(reversed(found))
 
@@ -251,15 +257,19 @@ def _places(items: Iterable[Item]) -> Iterator[tuple[int, _Place]]:
 
 
 def _matched(
-    resources: Iterable[PackageResource], known: Mapping[_Place, Track]
+    resources: Sequence[PackageResource], known: Mapping[_Place, Track]
 ) -> Iterator[tuple[PackageResource, _Place | None]]:
     """Yield each resource with the place where it was: of the same identity, then in the same place of a file."""
     left = dict(known)
     found: list[tuple[PackageResource, _Place | None]] = []
+    known_at = {(one.file, one.index): _identity(one.data) for one in resources}
+    # who copies a resource to another file has the first where it was
+    stay = {one for one, track in left.items() if known_at.get(one) == _identity(track.data)}
     for resource in resources:
         place = (resource.file, resource.index)
         alike = [one for one, track in left.items() if _identity(track.data) == _identity(resource.data)]
-        at = place if place in alike else alike[0] if alike else None
+        moved = [one for one in alike if one not in stay]
+        at = place if place in alike else moved[0] if moved else None
         if at:
             del left[at]
         found.append((resource, at))

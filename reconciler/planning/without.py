@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.yaml import Document, Path
-from reconciler.packages.package import documents_of
+from reconciler.krm.yaml.align import align
+from reconciler.packages.package import PackageResource, documents_of
 from reconciler.packages.parsing import Unparsable, edited_document, json_text, parse_cached
 from reconciler.packages.update import MergeOptions, merge
 from reconciler.planning.render import Renderer
 from reconciler.planning.source import Source
+from reconciler.planning.trail import came_from
 from reconciler.rules.edits import value_at, with_value, without
 from reconciler.snapshot.catalog import ConfigObject
 from reconciler.snapshot.files import FileTree
@@ -37,15 +39,18 @@ class SourceField:
 
 @dataclass(frozen=True, eq=False)
 class Edit:
-    """A person's edit of a field, in document `index` of a file: `before` is what it was, ABSENT for nothing.
+    """A person's edit of what is at `path` of a resource, in document `index` of a file: it made `after` of `before`.
 
-    It was made `on_draft`, or on the cluster branch.
+    None was, and ABSENT is no resource. The path of what is `gone` is one in `before`. It was made `on_draft`, or on
+    the cluster branch.
     """
 
     file: str
     index: int
     path: Path
-    before: Any
+    before: PackageResource | None = field(repr=False)
+    after: Any = field(repr=False)
+    gone: bool
     on_draft: bool
 
 
@@ -94,9 +99,9 @@ def source_without(source: Source, layer: SourceField | Edit, options: MergeOpti
             plain, files = (_brought(source.base, base, one, options) for one in (source.plain, source.files))
             return replace(source, base=base, plain=plain, files=files)
         case Edit(on_draft=True):
-            return replace(source, files=_undone(source.files, layer))
+            return replace(source, files=_undone(source.files, source.plain, layer))
         case Edit():
-            plain = _undone(source.plain, layer)
+            plain = _undone(source.plain, source.base, layer)
             return replace(source, plain=plain, files=_brought(source.plain, plain, source.files, options))
 
 
@@ -107,13 +112,65 @@ def _brought(base: FileTree, wanted: FileTree, local: FileTree, options: MergeOp
     return merge(base, wanted, local, replace(options, rules=replace(options.rules, winner="local"))).files
 
 
-def _undone(files: FileTree, layer: Edit) -> FileTree:
-    data = _data(files, layer.file, layer.index)
-    if layer.before is not ABSENT:
-        data = with_value(data, layer.path, layer.before)
-    elif value_at(data, layer.path) is not ABSENT:
-        data = without(data, layer.path)
-    return _with(files, layer.file, layer.index, data)
+def _undone(files: FileTree, earlier: FileTree, layer: Edit) -> FileTree:
+    """Return the files without an edit; `earlier` are those that it was made of."""
+    if layer.before is None:
+        return _with(files, layer.file, layer.index, _taken_out(layer.after, ABSENT, layer.path))
+    if layer.after is ABSENT:
+        return _given_back(files, earlier, layer)
+    data = undone(layer.before.data, layer.after, layer.path, gone=layer.gone)
+    # its comments may tell functions what to do, and went with what was edited
+    return _with(files, layer.file, layer.index, data, layer.before.document)
+
+
+def undone(before: Any, after: Any, path: Path, *, gone: bool = False) -> Any:
+    """Return what was made of data without the change of what is at a path of it, or was where it is `gone`."""
+    if gone:
+        return _put_back(before, after, path)
+    was = _was(before, after, path)
+    return _taken_out(after, before, path) if was is ABSENT else with_value(after, path, was)
+
+
+def _was(before: Any, after: Any, path: Path) -> Any:
+    came = came_from(before, after, path)
+    return ABSENT if came is None else value_at(before, came)
+
+
+def _taken_out(after: Any, before: Any, path: Path) -> Any:
+    """Return the data without what is new at a path, and without what came for it alone."""
+    data = without(after, path)
+    for end in range(len(path) - 1, 0, -1):
+        left, was = value_at(data, path[:end]), _was(before, after, path[:end])
+        if left or type(was) is type(left):
+            break
+        data = without(data, path[:end]) if was is ABSENT else with_value(data, path[:end], was)
+    return data
+
+
+def _put_back(before: Any, after: Any, path: Path) -> Any:
+    """Return the data with what is gone from a path where it was, among what is left of its neighbours."""
+    step: Any = path[0]
+    if isinstance(after, dict):
+        inside = _put_back(before[step], after[step], path[1:]) if path[1:] and step in after else before[step]
+        return {**after, step: inside}
+    now = {one: two for one, two in align(before, after) if one is not None and two is not None}
+    if step in now:
+        return with_value(after, (now[step],), _put_back(before[step], after[now[step]], path[1:]))
+    place = next((now[one] for one in range(step + 1, len(before)) if one in now), len(after))
+    return [*after[:place], before[step], *after[place:]]
+
+
+def _given_back(files: FileTree, earlier: FileTree, layer: Edit) -> FileTree:
+    """Return the files with a document that is gone, or with its whole file, where nothing is left of that."""
+    documents = documents_of(layer.file, files[layer.file].data) if layer.file in files else ()
+    if isinstance(documents, Unparsable) or not documents or layer.file.endswith(".json"):
+        return files.with_files({layer.file: earlier[layer.file].data})
+    source = parse_cached(files[layer.file].data)
+    assert not isinstance(source, Unparsable), "it has documents"
+    assert layer.before is not None, "what is gone was there"
+    order: list[tuple[int | None, Document]] = [*enumerate(source.documents)]
+    order.insert(layer.index, (None, layer.before.document))
+    return files.with_files({layer.file: source.arranged(order).to_bytes()})
 
 
 def _document(files: FileTree, file: str, index: int) -> Document:
@@ -126,15 +183,18 @@ def _data(files: FileTree, file: str, index: int) -> Any:
     return _document(files, file, index).data
 
 
-def _with(files: FileTree, file: str, index: int, data: Any) -> FileTree:
-    """Return the files with other data in a document, or without the document where the data are ABSENT."""
+def _with(files: FileTree, file: str, index: int, data: Any, like: Document | None = None) -> FileTree:
+    """Return the files with other data in a document, or without the document where the data are ABSENT.
+
+    The document is written `like` itself, or like another.
+    """
     old = files[file].data
     if file.endswith(".json"):
         return files.without(file) if data is ABSENT else files.with_files({file: json_text(data, old)})
     source = parse_cached(old)
     assert not isinstance(source, Unparsable), "a resource was read from it"
     if data is not ABSENT:
-        changed = source.replace(index, edited_document(source.documents[index], data))
+        changed = source.replace(index, edited_document(like or source.documents[index], data))
     elif len(source.documents) > 1:
         changed = source.remove(index)
     else:

@@ -84,7 +84,9 @@ class Page:
             steps = tuple(_hidden(one) for one in steps)
         is_whole = entry is not None and not entry["pointer"]
         is_plain = len(steps) == 1 and (is_whole or steps[0].layer in SOURCES)
-        return Value(self._file, self.resource, _pointer(path), _masked(steps), option, is_plain)
+        last = changes[-1] if changes else None
+        lost_from = last.earlier.data if last and last.earlier and last.after is ABSENT else ABSENT
+        return Value(self._file, self.resource, _pointer(path), _masked(steps), option, is_plain, lost_from)
 
     def _steps(self, path: Path, changes: Sequence[Change], entry: Entry | None) -> Iterator[Step]:
         template = self._template_steps(path)

@@ -132,7 +132,8 @@ class Teller:
         layer = change.state.cause.layer
         file, index = change.state.place
         where = "the draft" if layer == "draft" else "the cluster branch"
-        removable = Edit(file, index, change.path, change.before, layer == "draft")
+        before, gone = change.earlier.document if change.earlier else None, change.after is ABSENT
+        removable = Edit(file, index, change.path, before, change.state.data, gone, layer == "draft")
         line = _line(change.state, change.path) if change.after is not ABSENT else 0
         at = join(self.explained.folder, file)
         return Step(f"a person, on {where}", "", layer=layer, file=at, line=line, removable=removable)

@@ -66,7 +66,7 @@ def _without(value: Value, explained: Explained, other: Explained | str) -> With
     now, then = (_resource(value, one) for one in (explained, other))
     if then is None:
         return Without()
-    place = value.option or _moved(value.pointer, now, then)
+    place = value.option or _moved(value, now, then)
     if place is None:
         return Without()
     try:
@@ -74,7 +74,9 @@ def _without(value: Value, explained: Explained, other: Explained | str) -> With
     except NothingToExplainError:
         return Without()
     same = [one for one in found.values if value.option or one.pointer == place]
-    return Without(same[-1].steps[-1].after if same else ABSENT)
+    # what is gone from a list has the pointer of what has come to its place
+    ends = [one.steps[-1].after for one in same if one.steps[-1].after is not ABSENT]
+    return Without(ends[-1] if ends else ABSENT)
 
 
 def _resource(value: Value, explained: Explained) -> PackageResource | None:
@@ -88,9 +90,10 @@ def _resource(value: Value, explained: Explained) -> PackageResource | None:
     return alike[0] if len(alike) == 1 else None
 
 
-def _moved(pointer: str, now: PackageResource | None, then: PackageResource) -> str | None:
+def _moved(value: Value, now: PackageResource | None, then: PackageResource) -> str | None:
     """Return where the item of a list would be that stands at a pointer now; None where it would not be there."""
-    if now is None or "!/" in pointer:
-        return pointer
-    at = came_from(then.data, now.data, path_of(pointer, now.data))
+    known = now.data if now and value.lost_from is ABSENT else value.lost_from
+    if known is ABSENT or "!/" in value.pointer:
+        return value.pointer
+    at = came_from(then.data, known, path_of(value.pointer, known))
     return None if at is None else format_pointer(at)

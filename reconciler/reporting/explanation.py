@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from reconciler.krm.conflicts import ABSENT
@@ -102,7 +102,8 @@ class Step:
 class Value:
     """A value of a resource with the steps that led to it, the last of which won; `option` is that of a Plugin.
 
-    `is_plain`: it is as its source has it, and no rule, function or person set it.
+    `is_plain`: it is as its source has it, and no rule, function or person set it. What is gone is at its pointer in
+    the resource as it was before, which is `lost_from`; ABSENT for what is there.
     """
 
     file: str
@@ -111,6 +112,7 @@ class Value:
     steps: tuple[Step, ...]
     option: str = ""
     is_plain: bool = False
+    lost_from: Any = field(default=ABSENT, repr=False)
 
     @property
     def has_more(self) -> bool:

@@ -144,6 +144,18 @@ def test_what_people_changed_is_told_as_theirs(
     assert [one["layer"] for one in image["steps"]] == ["upstream"]
 
 
+def test_a_resource_that_people_took_away_is_told_with_what_would_be_without_that(tmp_path: Path) -> None:
+    small = begin(tmp_path, published)
+    small.commit("clusters/berlin", {"metrics/deployment.yaml": None})
+
+    (count,) = told(small, "berlin/metrics", "Deployment/metrics", "/spec/replicas")["values"]
+
+    assert [(one["layer"], one.get("after"), one["without"]) for one in count["steps"]] == [
+        ("upstream", 2, {}),
+        ("edit", None, {"value": 2}),
+    ]
+
+
 def test_on_a_closed_wave_the_earlier_text_is_told_without_a_line(tmp_path: Path) -> None:
     world = begin(tmp_path, rollout_world)
     world.write({"policies/site.yaml": policy("site", [replicas(3, name="count")])})

@@ -81,6 +81,14 @@ def test_which_resource_of_the_source_it_is(before: dict[str, str], after: dict[
     assert layers([before, before, before, after], ("data", "a")) == expected
 
 
+def test_a_copy_is_new_and_what_was_copied_stays() -> None:
+    came, done = {FILE: text("{a: 1}")}, {"copy.yaml": text("{a: 1}"), FILE: text("{a: 1}")}
+
+    found = {one.place[0]: one.states[0].cause.layer for one in tracks([came, came, came, done])}
+
+    assert found == {FILE: "source", "copy.yaml": "room"}
+
+
 def test_what_is_gone_is_told_with_who_took_it() -> None:
     stages = [{FILE: text(one)} for one in ("{a: 1, b: [x, y]}", "{b: [x, y]}", "{b: [x, y]}", "{b: [y]}")]
     (track,) = tracks(stages)

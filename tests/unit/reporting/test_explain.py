@@ -13,7 +13,7 @@ from reconciler.packages.package import Package
 from reconciler.planning.outcome import Rendered
 from reconciler.planning.source import Source
 from reconciler.planning.stages import PolicyStage
-from reconciler.planning.without import ConfigField, Layer
+from reconciler.planning.without import ConfigField, Edit, Layer
 from reconciler.reporting.explain import alike_first, explain
 from reconciler.reporting.explain_without import with_each_left_out
 from reconciler.reporting.explain_words import explanation_data, explanation_text
@@ -169,6 +169,23 @@ def test_the_values_of_a_secret_are_masked() -> None:
 
     assert [one.steps[-1].after for one in found.values] == ["*****"]
     assert "hunter2" not in explanation_text(found) + repr(explanation_data(found))
+
+
+def test_an_item_that_went_is_told_with_what_would_be_where_it_was() -> None:
+    def known(left: str) -> Explained:
+        came, files = (tree({"web.yaml": f"{deployment()}        args: {one}\n"}) for one in ("[a, b]", left))
+        return replace(explained([]), rendered=Rendered(files, source=Source(files, files, came)))
+
+    found = with_each_left_out(
+        explain(known("[b]"), "Deployment/web", f"{CONTAINER}/args"),
+        lambda layer: known("[a, b]") if isinstance(layer, Edit) else known("[b]"),
+    )
+
+    told = {
+        one.steps[0].after: [(step.layer, step.without and step.without.value) for step in one.steps]
+        for one in found.values
+    }
+    assert told == {"a": [("upstream", ABSENT), ("edit", "a")], "b": [("upstream", "b")]}
 
 
 def test_the_values_of_a_secret_in_another_object_are_masked() -> None:
