@@ -10,11 +10,20 @@ from reconciler.daemon.past import Opened, Past, Then, Told, Unmade, files_of
 from reconciler.daemon.review import Place, UnknownPlaceError
 from reconciler.daemon.verify import Names
 from reconciler.gitio.errors import RepositoryMissingError
+from reconciler.packages.update import MergeOptions
 from reconciler.planning.destination import Destination
 from reconciler.planning.outcome import Rendered
 from reconciler.planning.remake import Remade
 from reconciler.planning.stages import FilesStage
-from reconciler.planning.without import ConfigField, Layer, config_without, renderer_without
+from reconciler.planning.without import (
+    ConfigField,
+    Edit,
+    Layer,
+    brought,
+    config_without,
+    edit_undone,
+    renderer_without,
+)
 from reconciler.reporting.explain import alike_first
 from reconciler.reporting.explanation import Explained
 
@@ -36,12 +45,14 @@ class PastExplainer:
         """Return what would have been known of it, if one layer had not been there. Raises as `explained`."""
         assert not isinstance(self.then, Unmade), "there are layers of what was made only"
         if not isinstance(layer, ConfigField):
-            return self._explained(replace(self.then, renderer=renderer_without(self.then.renderer, layer)))
+            is_since = isinstance(layer, Edit) and layer.made == "since"
+            renderer = self.then.renderer if is_since else renderer_without(self.then.renderer, layer)
+            return self._explained(replace(self.then, renderer=renderer), layer)
         snapshot, one = self.then.snapshot, self.then.catalog.objects[layer.key]
         changed = replace(snapshot, files=config_without(snapshot.files, one, layer.path))
-        return self._explained(self.past.by(changed, self.opened, [self.told]))
+        return self._explained(self.past.by(changed, self.opened, [self.told]), layer)
 
-    def _explained(self, then: Then | Unmade) -> Explained:
+    def _explained(self, then: Then | Unmade, without: Layer | None = None) -> Explained:
         place, recorded = str(self.told.place), self.told.recorded
         made = self.past.remake(self.told, then, self.opened) if isinstance(then, Then) else then
         if isinstance(made, Unmade):
@@ -53,15 +64,24 @@ class PastExplainer:
         if not made.is_usable:
             return replace(known, trouble="; ".join(one.message for one in made.rendered.findings))
         is_as_it_was = made.rendered.files.id == recorded.rendered
-        return replace(known, rendered=self._edited(made) if is_as_it_was else made.rendered, is_sure=is_as_it_was)
+        return replace(
+            known,
+            rendered=self._edited(made, without) if without or is_as_it_was else made.rendered,
+            is_sure=is_as_it_was,
+        )
 
-    def _edited(self, made: Remade) -> Rendered:
-        """Return the render with what people have made of it on the branch since."""
+    def _edited(self, made: Remade, without: Layer | None) -> Rendered:
+        """Return the render with what people have made of it on the branch since, but for one layer of that."""
         told, rendered = self.told, made.rendered
         files = files_of(told.remote, told.tree) if told.is_edited and told.tree else None
         if files is None:
             return rendered
-        return replace(rendered, files=files, stages=(*rendered.stages, FilesStage("edit", files)))
+        if isinstance(without, Edit) and without.made == "since":
+            files = edit_undone(files, rendered.files, without)
+        elif without:
+            before = files_of(told.remote, told.recorded.rendered)
+            files = brought(before, rendered.files, files, MergeOptions()) if before else rendered.files
+        return replace(rendered, files=files, stages=(*rendered.stages, FilesStage("since", files)))
 
 
 def past_explainer(place: Place, at: str, past: Past, names: Names) -> PastExplainer:

@@ -23,10 +23,12 @@ Layer = Literal[
     "strip",
     "template",
     "room",
+    "since",
 ]
 """Who sets values, in the order of their work: the source as it came, people's edits on the cluster branch and on the
 draft, cloning, the package context, a variant's functions as they come into the Kptfile, injection, functions, override
-policies, the taking off of what names policies and clusters, templates; `room` puts a generated package right."""
+policies, the taking off of what names policies and clusters, templates; `room` puts a generated package right; `since`
+is what people have changed on the branch after that."""
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class State:
 class Change:
     """What one step did to a value that is at `path` afterwards, and was at `came` before; ABSENT values are none.
 
-    `earlier` is how the step found the resource, None where there was none yet. What is gone is at both paths in that.
+    `earlier` is how the step found the resource, None where none had been. What is gone is at both paths in that.
     """
 
     state: State

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.yaml import Document, Path
 from reconciler.krm.yaml.align import align
-from reconciler.packages.package import PackageResource, documents_of
+from reconciler.krm.yaml.same import same
+from reconciler.packages.package import Package, documents_of
 from reconciler.packages.parsing import Unparsable, edited_document, json_text, parse_cached
 from reconciler.packages.update import MergeOptions, merge
 from reconciler.planning.render import Renderer
@@ -41,17 +42,17 @@ class SourceField:
 class Edit:
     """A person's edit of what is at `path` of a resource, in document `index` of a file: it made `after` of `before`.
 
-    None was, and ABSENT is no resource. The path of what is `gone` is one in `before`. It was made `on_draft`, or on
-    the cluster branch.
+    ABSENT is no resource. The path of what is `gone` is one in `before`. It was `made` on the cluster
+    branch or on the draft, or on the branch since our render.
     """
 
     file: str
     index: int
     path: Path
-    before: PackageResource | None = field(repr=False)
+    before: Any = field(repr=False)
     after: Any = field(repr=False)
     gone: bool
-    on_draft: bool
+    made: Literal["branch", "draft", "since"]
 
 
 @dataclass(frozen=True)
@@ -96,31 +97,31 @@ def source_without(source: Source, layer: SourceField | Edit, options: MergeOpti
     match layer:
         case SourceField(file=file, index=index, path=path):
             base = _with(source.base, file, index, without(_data(source.base, file, index), path) if path else ABSENT)
-            plain, files = (_brought(source.base, base, one, options) for one in (source.plain, source.files))
+            plain, files = (brought(source.base, base, one, options) for one in (source.plain, source.files))
             return replace(source, base=base, plain=plain, files=files)
-        case Edit(on_draft=True):
-            return replace(source, files=_undone(source.files, source.plain, layer))
+        case Edit(made="draft"):
+            return replace(source, files=edit_undone(source.files, source.plain, layer))
         case Edit():
-            plain = _undone(source.plain, source.base, layer)
-            return replace(source, plain=plain, files=_brought(source.plain, plain, source.files, options))
+            assert layer.made == "branch", "what was made since is in no source"
+            plain = edit_undone(source.plain, source.base, layer)
+            return replace(source, plain=plain, files=brought(source.plain, plain, source.files, options))
 
 
-def _brought(base: FileTree, wanted: FileTree, local: FileTree, options: MergeOptions) -> FileTree:
+def brought(base: FileTree, wanted: FileTree, local: FileTree, options: MergeOptions) -> FileTree:
     """Return what people have, brought from one base to another: what they changed stays theirs."""
     if local.id == base.id:
         return wanted
     return merge(base, wanted, local, replace(options, rules=replace(options.rules, winner="local"))).files
 
 
-def _undone(files: FileTree, earlier: FileTree, layer: Edit) -> FileTree:
+def edit_undone(files: FileTree, earlier: FileTree, layer: Edit) -> FileTree:
     """Return the files without an edit; `earlier` are those that it was made of."""
-    if layer.before is None:
-        return _with(files, layer.file, layer.index, _taken_out(layer.after, ABSENT, layer.path))
     if layer.after is ABSENT:
         return _given_back(files, earlier, layer)
-    data = undone(layer.before.data, layer.after, layer.path, gone=layer.gone)
+    data = undone(layer.before, layer.after, layer.path, gone=layer.gone)
     # its comments may tell functions what to do, and went with what was edited
-    return _with(files, layer.file, layer.index, data, layer.before.document)
+    like = next((one.document for one in Package(earlier).resources if same(one.data, layer.before)), None)
+    return _with(files, layer.file, layer.index, data, like)
 
 
 def undone(before: Any, after: Any, path: Path, *, gone: bool = False) -> Any:
@@ -167,9 +168,8 @@ def _given_back(files: FileTree, earlier: FileTree, layer: Edit) -> FileTree:
         return files.with_files({layer.file: earlier[layer.file].data})
     source = parse_cached(files[layer.file].data)
     assert not isinstance(source, Unparsable), "it has documents"
-    assert layer.before is not None, "what is gone was there"
     order: list[tuple[int | None, Document]] = [*enumerate(source.documents)]
-    order.insert(layer.index, (None, layer.before.document))
+    order.insert(layer.index, (None, _document(earlier, layer.file, layer.index)))
     return files.with_files({layer.file: source.arranged(order).to_bytes()})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.yaml import Path
@@ -27,6 +27,7 @@ from reconciler.rules.variant import Upstream, Variant
 from reconciler.rules.variants.pipeline import is_owned
 
 _SHOWN_CONFIG = 200
+_MADE: Mapping[str, Literal["branch", "draft", "since"]] = {"edit": "branch", "draft": "draft", "since": "since"}
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Teller:
         match change.state.cause.layer:
             case "source":
                 return self._source(change)
-            case "edit" | "draft":
+            case "edit" | "draft" | "since":
                 return self._edit(change)
             case "function":
                 return self._function(change)
@@ -129,11 +130,11 @@ class Teller:
         return step if path else replace(step, removable=None)
 
     def _edit(self, change: Change) -> Step:
-        layer = change.state.cause.layer
+        made = _MADE[change.state.cause.layer]
+        layer, where = ("draft", "the draft") if made == "draft" else ("edit", "the cluster branch")
         file, index = change.state.place
-        where = "the draft" if layer == "draft" else "the cluster branch"
-        before, gone = change.earlier.document if change.earlier else None, change.after is ABSENT
-        removable = Edit(file, index, change.path, before, change.state.data, gone, layer == "draft")
+        before, gone = change.earlier.data if change.earlier else ABSENT, change.after is ABSENT
+        removable = Edit(file, index, change.path, before, change.state.data, gone, made)
         line = _line(change.state, change.path) if change.after is not ABSENT else 0
         at = join(self.explained.folder, file)
         return Step(f"a person, on {where}", "", layer=layer, file=at, line=line, removable=removable)

@@ -61,7 +61,22 @@ def test_an_edit_since_is_the_last_step(world: HistoryWorld) -> None:
 
     found = steps(world, "berlin/gateway", "Deployment/gateway", "/spec/replicas", "--at", commit)
 
-    assert [(one["layer"], one["after"]) for one in found] == [("upstream", 2), ("edit", 7)]
+    assert [(one["layer"], one["after"], one["without"]) for one in found] == [
+        ("upstream", 2, {"value": 7}),
+        ("edit", 7, {"value": 2}),
+    ]
+
+
+def test_an_edit_since_of_what_a_layer_has_set_is_undone_to_that(world: HistoryWorld) -> None:
+    commit = world.edit("clusters/berlin", "gateway/endpoints.yaml", "api.north", "ours")
+
+    found = steps(world, *API, "--at", commit)
+
+    assert [(one["layer"], one["after"], one["without"]["value"]) for one in found] == [
+        ("upstream", "none", "ours"),
+        ("injection", "api.north", "ours"),
+        ("edit", "ours", "api.north"),
+    ]
 
 
 def test_it_is_told_offline(world: HistoryWorld, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -53,19 +53,19 @@ ONE, TWO = (f"kind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{a: b}} # {nam
         pytest.param({"a.yaml": ONE}, {"a.yaml": "# nothing left\n"}, id="all-but-a-comment"),
     ],
 )
-@pytest.mark.parametrize("on_draft", [False, True], ids=["on-the-branch", "on-the-draft"])
+@pytest.mark.parametrize("made", ["branch", "draft"])
 def test_a_resource_that_was_taken_away_is_given_back(
-    came: dict[str, str], edited: dict[str, str], on_draft: bool
+    came: dict[str, str], edited: dict[str, str], made: Literal["branch", "draft"]
 ) -> None:
     base, files = tree(came), tree(edited)
-    source = Source(files, base if on_draft else files, base)
-    layer = Edit("a.yaml", 0, ("data", "a"), Package(base).resources[0], ABSENT, gone=True, on_draft=on_draft)
+    source = Source(files, base if made == "draft" else files, base)
+    layer = Edit("a.yaml", 0, ("data", "a"), Package(base).resources[0].data, ABSENT, gone=True, made=made)
 
     assert source_without(source, layer, MergeOptions()).files == base
 
 
 def test_a_comment_that_went_with_an_edit_comes_back() -> None:
     base, files = (tree({"a.yaml": f"kind: X\nmetadata: {{name: x}}\n{rest}"}) for rest in ("n: 1 # as agreed\n", ""))
-    layer = Edit("a.yaml", 0, ("n",), Package(base).resources[0], Package(files).resources[0].data, True, False)
+    layer = Edit("a.yaml", 0, ("n",), Package(base).resources[0].data, Package(files).resources[0].data, True, "branch")
 
     assert source_without(Source(files, files, base), layer, MergeOptions()).files == base
