@@ -27,7 +27,7 @@ from reconciler.daemon.tools import Tools
 from reconciler.krm.secrets import MASK
 from reconciler.packages.package import Package
 from reconciler.planning.outcome import Rendered
-from reconciler.planning.without import ConfigField, FunctionCall, Layer, SourceField
+from reconciler.planning.without import ConfigField, Edit, FunctionCall, Layer, SourceField
 from reconciler.reporting.explain import explain
 from reconciler.reporting.explanation import Explained
 from reconciler.rules.variant import Upstream
@@ -35,6 +35,7 @@ from reconciler.snapshot.catalog import ConfigObject
 from reconciler.wiring import build_parts
 from tests.cases.case_world import Case, CaseWorld, find_cases, read_expected
 from tests.support.git_env import commit_files, git, read_refs
+from tests.support.world import World, catalog, config_map, package, repository, variant
 
 # how many layers are taken away in each world; usually it is one, and in every third world
 LAYERS = int(os.environ.get("RECONCILER_LAYERS", "1"))
@@ -221,3 +222,84 @@ def _told(explained: Callable[[], Explained]) -> Any:
         return known.trouble.partition(":")[0] or [one.code for one in known.findings]
     resources = Package(known.rendered.files).resources
     return {(one.file, one.index): one.data for one in resources if one.kind != "Kptfile"}
+
+
+WEB = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+spec:
+  replicas: 1 # kpt-set: ${count}
+  template:
+    spec:
+      containers:
+        - name: main
+          image: web:1
+          args: [a, b, c]
+        - name: side
+          image: side:1
+"""
+SETTERS = """\
+pipeline:
+  mutators:
+    - image: gcr.io/kpt-fn/apply-setters:v0.2.0
+      configMap: {count: "3"}
+"""
+MAPS = [config_map(name, a="b", c="d") for name in ("one", "two")]
+EDITS = [
+    ("web.yaml", "image: side:1", "image: side:2"),
+    ("web.yaml", "  replicas: 3 # kpt-set: ${count}\n", ""),
+    ("web.yaml", "[a, b, c]", "[b, c]"),
+    ("web.yaml", "  template:\n", "  paused: {since: yesterday}\n  template:\n"),
+    ("maps.yaml", "---\n" + config_map("two", a="b", c="d").replace("metadata:", "metadata: # kpt-merge: /two"), ""),
+    ("maps.yaml", "name: one\ndata:\n  a: b\n", "name: one\ndata:\n  a: ours\n"),
+    ("alone.yaml", config_map("alone", a="b").replace("metadata:", "metadata: # kpt-merge: /alone"), ""),
+]
+"""What a person does to a file, each by itself: the text there, and what comes to its place."""
+
+
+@pytest.mark.parametrize("branch", ["clusters/berlin", "drafts/berlin"])
+def test_what_is_told_to_be_without_an_edit_comes_true(branch: str, tmp_path: Path) -> None:
+    world = World.new(tmp_path)
+    files = {"Kptfile": package("web")["Kptfile"] + SETTERS, "web.yaml": WEB, "maps.yaml": "---\n".join(MAPS)}
+    world.release("web", "v1", {**files, "alone.yaml": config_map("alone", a="b")})
+    world.write({"catalog.yaml": catalog(), "b.yaml": repository("berlin"), "web.yaml": variant("w", "berlin", "web")})
+    world.sync()
+    if branch.startswith("clusters"):
+        world.merge("berlin", "squash")
+        world.settle()
+    untouched = world.head(branch)
+
+    texts = {file: world.text(branch, f"web/{file}") for file in sorted({file for file, _, _ in EDITS})}
+
+    def edited(*edits: tuple[str, str, str]) -> None:
+        world.set_ref(f"refs/heads/{branch}", untouched)
+        left = dict(texts)
+        for file, old, new in edits:
+            assert old in left[file]
+            left[file] = left[file].replace(old, new)
+        world.commit(branch, {f"web/{file}": text or None for file, text in left.items()})
+
+    edited(*EDITS)
+    with explaining(world) as one:
+        layers = [layer for layer in _layers(one) if isinstance(layer, Edit)]
+        layers += [layer for layer in _gone(one) if isinstance(layer, Edit)]
+        told = [_told(partial(one.without, layer)) for layer in {repr(layer): layer for layer in layers}.values()]
+    for number in range(len(EDITS)):
+        edited(*EDITS[:number], *EDITS[number + 1 :])
+        with explaining(world) as one:
+            assert _told(one.explained) in told, EDITS[number]
+
+
+def _gone(one: Explainer) -> Iterator[Layer | None]:
+    """Yield the layers of what is not there any more."""
+    return (step.removable for value in explain(one.explained()).values for step in value.steps)
+
+
+@contextmanager
+def explaining(world: World) -> Iterator[Explainer]:
+    """Yield who explains the package of a small world."""
+    parts = build_parts(world._read_settings(), world.source)
+    with parts.remotes as remotes:
+        yield Explainer(Place("berlin", "web"), gather(parts.source, remotes, parts.tools), remotes, parts.tools)
