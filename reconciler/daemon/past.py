@@ -5,7 +5,7 @@ What a status file records is enough to make its package again as long as Git st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -16,6 +16,7 @@ from reconciler.daemon.remotes import Remote, Remotes
 from reconciler.daemon.states import read_states
 from reconciler.daemon.tools import ConfigSource, Tools, keeping_stages
 from reconciler.gitio.errors import GitError, ObjectMissingError, TooLargeError
+from reconciler.krm.identity import ObjectKey
 from reconciler.planning.destination import STATUS_FOLDER, Destination
 from reconciler.planning.remake import (
     TREE,
@@ -82,12 +83,21 @@ class Unmade:
 
 @dataclass(frozen=True, eq=False)
 class Then:
-    """A config as it was, with what the rooms make of it."""
+    """A config as it was, with what the rooms make of it, and its `destinations`, which are asked for when needed."""
 
     snapshot: ConfigSnapshot
     catalog: Catalog
     room: RoomResult
     renderer: Renderer
+    destinations: Callable[[], Sequence[Destination]]
+
+    @cached_property
+    def _names(self) -> Mapping[tuple[str, str, str], list[ObjectKey]]:
+        """What destinations are called, by where they are."""
+        found: dict[tuple[str, str, str], list[ObjectKey]] = {}
+        for one in self.destinations():
+            found.setdefault((one.url, one.branch, one.directory), []).append(one.key)
+        return found
 
     @cached_property
     def _variants(self) -> Mapping[Place, list[Variant]]:
@@ -106,17 +116,26 @@ class Then:
     def variant(self, told: Told) -> Variant | Unmade:
         """Return the variant that a package was made by, or why there is none."""
         owner = told.recorded.owner
-        for one in self._variants.get(told.place, ()):
-            if one.owner.as_data() == owner:
-                return one
+        for place in self._places(told):
+            for one in self._variants.get(place, ()):
+                if one.owner.as_data() == owner:
+                    return one
         name = "/".join(filter(None, (owner.get("kind"), owner.get("namespace"), owner.get("name"))))
         config = f"the config {short(self.snapshot.id)}"
-        for stalled in self._stalled.get(told.place, ()):
+        for stalled in (one for place in self._places(told) for one in self._stalled.get(place, ())):
             if stalled.owner.as_data() == owner:
                 return Unmade(f"by {config}, {name} makes nothing today: {stalled.conditions[-1].message}")
         if not self.catalog.is_whole:
             return Unmade(f"{config} has files that cannot be read, and {name} may be in one of them")
         return Unmade(f"by {config}, {name} does not want a package at {told.place}", is_wrong=True)
+
+    def _places(self, told: Told) -> Iterator[Place]:
+        """Yield where the package was by this config: its destination may have got another name or namespace since."""
+        yield told.place
+        where = told.destination
+        for key in self._names.get((where.url, where.branch, where.directory), ()):
+            if (key.namespace, key.name) != (where.key.namespace, where.name):
+                yield Place(key.namespace, key.name, told.package)
 
 
 @dataclass(frozen=True)
@@ -234,7 +253,8 @@ class Past:
         moved = self._moved(catalog, tuple(told), exactly=exactly)
         room = self._tools.rooms(catalog, self._remotes.as_of(moved), opened.states, int(self._tools.clock()))
         # what comes out is looked at closely, where it is not what stands there
-        return Then(snapshot, catalog, room, keeping_stages(self._tools).renderer(catalog))
+        renderer = keeping_stages(self._tools).renderer(catalog)
+        return Then(snapshot, catalog, room, renderer, partial(self._tools.destinations, catalog))
 
     def _config(self, config: str, opened: Opened) -> ConfigSnapshot | Unmade:
         if config == opened.snapshot.id:

@@ -15,7 +15,7 @@ from tests.support.command_line import Ended, run_in
 from tests.support.git_env import git, read_refs
 from tests.support.history_world import HistoryWorld, history_published, rollout_history, templates_history
 from tests.support.policies import RINGS
-from tests.support.world import World, config_map, package, variant
+from tests.support.world import World, config_map, package, repository, variant
 
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
 
@@ -214,6 +214,22 @@ def test_a_status_file_that_says_nothing_is_told(world: HistoryWorld) -> None:
 
     assert one["verdict"] == "unknowable"
     assert ".status.trees.base must be the id of a tree, not None" in one["made"]["why"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("  name: berlin", "  name: berlin\n  namespace: sites", id="another-namespace"),
+        pytest.param("  name: berlin", "  name: spree", id="another-name"),
+    ],
+)
+def test_a_repository_that_is_called_otherwise_holds_what_it_held(old: str, new: str, world: HistoryWorld) -> None:
+    text = repository("berlin", branch="clusters/berlin")
+    world.change({"clusters/berlin.yaml": text})
+    world.publish()
+    world.change({"clusters/berlin.yaml": text.replace(old, new)})
+
+    assert set(verdicts(world).values()) == {"reproduced"}
 
 
 def test_drafts_are_verified_as_well(world: HistoryWorld) -> None:
