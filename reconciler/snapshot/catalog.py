@@ -23,6 +23,9 @@ _YAML = by_name(yaml_codes.CODES)
 LOCAL_CONFIG = "config.kubernetes.io/local-config"
 PORCH_GROUP = "config.porch.kpt.dev"
 DEFAULT_NAMESPACE = "default"
+# of these every object means something here; of others those that say where they go, or what is different there
+_GROUPS_READ = frozenset({PORCH_GROUP, "core.kubeadmiral.io", "greenhouse.sap", "platform", "reconciler.dev"})
+_MARKS = ("kubeadmiral.io/", "reconciler.dev/")
 _PORCH_KINDS = ("Repository", "PackageVariant", "PackageVariantSet")
 # of Porch's own, which nobody reads here
 _OTHER_KINDS = ("PackageRev", "PackageRevision", "PackageRevisionSet", "Function")
@@ -230,11 +233,19 @@ def _read_object(path: str, document: Document) -> ConfigObject | Finding | None
     name = metadata.get("name") if isinstance(metadata, dict) else None
     group, _ = split_api_version(data["apiVersion"])
     if not isinstance(metadata, dict) or not isinstance(name, str) or not name:
-        return _nameless(path, document, data) if group == PORCH_GROUP else None
+        return _nameless(path, document, data) if _is_meant_to_count(group, metadata) else None
     if _is_local_config(metadata):
         return None
     namespace = metadata.get("namespace") or (DEFAULT_NAMESPACE if group == PORCH_GROUP else "")
     return ConfigObject(ObjectKey(group, data["kind"], str(namespace), name), data["apiVersion"], path, document)
+
+
+def _is_meant_to_count(group: str, metadata: object) -> bool:
+    """Tell whether an object would do something here if it had a name: what it has done so far is not to go with it."""
+    if not isinstance(metadata, dict):
+        return group in _GROUPS_READ
+    marked = (name for field in ("labels", "annotations") for name in _string_map(metadata.get(field)))
+    return not _is_local_config(metadata) and (group in _GROUPS_READ or any(name.startswith(_MARKS) for name in marked))
 
 
 def _nameless(path: str, document: Document, data: Mapping[str, Any]) -> Finding:

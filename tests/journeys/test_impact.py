@@ -288,6 +288,27 @@ def test_how_a_change_meets_a_package(
     assert {one.code for one in back.mended} == {one.code for one in forth.news}
 
 
+@pytest.mark.parametrize(
+    ("make", "path", "old", "code"),
+    [
+        pytest.param(presets_published, LOGS_FILE, '"name": "logs", ', "NameMissing", id="a-preset-without-a-name"),
+        pytest.param(components_published, CART, '"name": "cart", ', "NameMissing", id="a-component-without-a-name"),
+        pytest.param(placements_published, BANNER, '"name": "banner", ', "NameMissing", id="a-resource-without-a-name"),
+        pytest.param(published, METRICS, "}", "YamlSyntax", id="a-file-that-breaks"),
+    ],
+)
+def test_what_cannot_be_read_is_not_gone(make: Make, path: str, old: str, code: str, tmp_path: Path) -> None:
+    world = begin(tmp_path, make)
+    text = (world.config / path).read_text()
+    change(world, {path: text.replace(old, "", 1)})
+
+    seen = look(world)
+
+    assert code in {one.code for one in seen.errors}
+    assert {*hows(seen).values()} <= {"heldUp"}
+    assert world.sync().moved == set()
+
+
 def test_templates_say_which_pods_restart(tmp_path: Path) -> None:
     world = begin(tmp_path, templates_published)
     calm = kafka({"pod": {"priorityClassName": "calm"}})

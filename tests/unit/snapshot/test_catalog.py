@@ -177,6 +177,34 @@ def test_an_object_of_ours_needs_a_name(metadata: str, line: int, written: str) 
 
 
 @pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        pytest.param("apiVersion: greenhouse.sap/v1alpha1\nkind: PluginPreset\n", True, id="a-preset"),
+        pytest.param("apiVersion: core.kubeadmiral.io/v1alpha1\nkind: OverridePolicy\n", True, id="a-policy"),
+        pytest.param("apiVersion: platform/v1alpha1\nkind: EnvBinding\nmetadata: {}\n", True, id="a-binding"),
+        pytest.param(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {annotations: {reconciler.dev/clusters: a}}\n", True,
+            id="a-resource-that-is-placed",
+        ),
+        pytest.param(
+            "apiVersion: v1\nkind: Secret\nmetadata: {labels: {kubeadmiral.io/propagation-policy-name: a}}\n", True,
+            id="a-resource-with-a-policy",
+        ),
+        pytest.param("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n", False, id="of-another-tool"),
+        pytest.param("apiVersion: v1\nkind: List\nmetadata: {}\nitems: []\n", False, id="a-list"),
+        pytest.param(
+            "apiVersion: platform/v1alpha1\nkind: EnvBinding\n"
+            "metadata: {annotations: {config.kubernetes.io/local-config: 'true'}}\n", False, id="passed-over",
+        ),
+    ],
+)  # fmt: skip
+def test_what_would_count_with_a_name_is_not_gone_without(document: str, told: bool) -> None:
+    found = read({"a.yaml": document})
+
+    assert ([one.code for one in found.findings], found.is_whole) == (["NameMissing"] if told else [], not told)
+
+
+@pytest.mark.parametrize(
     ("api_version", "kind", "meant"),
     [
         pytest.param("config.porch.kpt.dev/v1alpha1", "PackageVarient", "PackageVariant", id="a-slip"),
