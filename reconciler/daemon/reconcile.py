@@ -262,7 +262,7 @@ def _fleet(
     return FleetPlan(
         found.snapshot.id, desk.as_of(), begun.room, tuple(plans),
         (*catalog_findings(catalog), *proposal.findings, *told),
-        not catalog.unreadable, proposal, catalog.objects, desk.policies, desk.rollouts.gates,
+        catalog.is_whole, proposal, catalog.objects, desk.policies, desk.rollouts.gates,
     )  # fmt: skip
 
 

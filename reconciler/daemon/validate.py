@@ -52,7 +52,8 @@ def validate(source: ConfigSource, remotes: Remotes, tools: Tools) -> Validated:
     proposal = plan_proposal(found, room, tools, ())
     made = (finding for variant in room.variants for finding in variant.findings)
     told = (*catalog_findings(found.catalog), *tools.conflicts(found.catalog).values(), *proposal.findings, *made)
-    findings = FleetPlan(found.snapshot.id, 0, room, (), told, objects=found.catalog.objects).all_findings()
+    is_whole = found.catalog.is_whole
+    findings = FleetPlan(found.snapshot.id, 0, room, (), told, is_whole, objects=found.catalog.objects).all_findings()
     odd = told_once(findings, tools.lint(found.catalog, remotes, room, found.now))
     return Validated((*findings, *odd), found.catalog.objects, _makers(room))
 
@@ -96,7 +97,7 @@ def _plan(found: Gathered, begun: Begun, remotes: Remotes, tools: Tools) -> Flee
     told = (*catalog_findings(found.catalog), *proposal.findings)
     catalog, desk = found.catalog, begun.desk
     fleet = FleetPlan(
-        found.snapshot.id, desk.as_of(), begun.room, plans, told, not catalog.unreadable, proposal, catalog.objects,
+        found.snapshot.id, desk.as_of(), begun.room, plans, told, catalog.is_whole, proposal, catalog.objects,
         desk.policies, desk.rollouts.gates,
     )  # fmt: skip
     return replace(fleet, findings=(*told, *unread(fleet, remotes)))

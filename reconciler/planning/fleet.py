@@ -8,6 +8,7 @@ from functools import cached_property
 
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
+from reconciler.planning.absence import ABSENCES
 from reconciler.planning.branches import Layout
 from reconciler.planning.destination import Destination
 from reconciler.planning.outcome import Blocked, Draft, Held, Leaving, Outcome, Unchanged, reconciled_owners
@@ -58,8 +59,9 @@ class FleetPlan:
 
     `config` is the commit id, or `tree:<id>` for a plain folder; `as_of` the latest committer date among the
     commits read, in seconds since 1970 (design 10.13). `complete` is False while a file of the config cannot be
-    read, so that nobody's absence is proved (design 10.5). `proposal` is what the config itself is to say, `objects`
-    what it says now; `policies` are its override policies, and `rollouts` how far their rules have come.
+    read, or an object has no name, so that nobody's absence is proved (design 10.5). `proposal` is what the config
+    itself is to say, `objects` what it says now; `policies` are its override policies, and `rollouts` how far their
+    rules have come.
     """
 
     config: str
@@ -92,7 +94,8 @@ class FleetPlan:
     def all_findings(self) -> tuple[Finding, ...]:
         """Return everything that was found, about files, objects, destinations and packages, each once.
 
-        What is about an object has the place of that object in the config, or of the set that made it.
+        What is about an object has the place of that object in the config, or of the set that made it. What says only
+        that something is not there is left out while it may be in a file that cannot be read.
         """
         found = [*self.findings, *self._unused(), *self.room.findings]
         for stalled in self.room.stalled:
@@ -103,11 +106,14 @@ class FleetPlan:
             found += (leaving.finding for leaving in plan.leaving if leaving.finding)
         for _, outcome in self.outcomes():
             found += (*_of(outcome), *settling_findings(outcome.variant))
+        if not self.complete:
+            found = [one for one in found if one.code not in ABSENCES]
         return tuple(dict.fromkeys(self._placed(found)))
 
     def _unused(self) -> tuple[Finding, ...]:
-        # of what cannot be read nobody knows which policies it names
-        is_known = not any(plan.findings for plan in self.destinations)
+        # of what cannot be read, or has never been made, nobody knows which policies it names
+        unmade = (isinstance(one, Blocked) and one.record is None for _, one in self.outcomes())
+        is_known = not (self.room.stalled or any(plan.findings for plan in self.destinations) or any(unmade))
         return unused_findings(self.usages, self.policies) if is_known else ()
 
     def _placed(self, findings: Iterable[Finding]) -> Iterator[Finding]:

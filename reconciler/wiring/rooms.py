@@ -272,7 +272,7 @@ class Catalogs:
         destinations = [_destination(one, urls[name]) for name, one in sorted(usable.items())]
         destinations += [_of_fleet(catalog.objects[inventory.homes[name]], fleet) for name in alone if fleet]
         policies = read_policies(catalog)
-        odd = inventory_findings(policies.sound.values(), inventory.clusters.values())
+        odd = inventory_findings(policies.sound.values(), inventory.clusters.values(), inventory.doubtful)
         merge_rules = read_merge_rules(catalog)
         found = (*findings, *refused, *inventory.findings, *policies.findings, *odd, *merge_rules.findings)
         return _Layout(urls, usable, inventory, destinations, () if fleet else alone, policies, merge_rules, found)

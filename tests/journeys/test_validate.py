@@ -16,7 +16,7 @@ from reconciler.rules.presets.codes import EXPRESSION_UNUSABLE
 from reconciler.settings import Settings
 from reconciler.wiring import build_parts
 from tests.cases.case_world import Case, CaseWorld, find_cases
-from tests.support.policies import ATTACHED, PLACED_BY, PLACED_ON, labelled, policy, propagation, replicas
+from tests.support.policies import ATTACHED, PLACED_BY, PLACED_ON, labelled, policy, propagation, replicas, resource
 from tests.support.presets import option, preset, preset_world
 from tests.support.world import World, catalog, package, repository, variant
 
@@ -108,6 +108,18 @@ def test_a_policy_that_may_be_in_a_file_that_cannot_be_read_is_not_missed(tmp_pa
     assert "YamlSyntax" in codes
     assert "PolicyNotFound" in codes
     assert not {*codes} & OF_LINT
+
+
+def test_nothing_is_called_missing_while_a_file_cannot_be_read(tmp_path: Path) -> None:
+    rules = [replicas(3, {"clusters": ["oslo"]}), replicas(4, {"clusterSelector": {"region": "east"}})]
+    lost = resource("ConfigMap", "lost", on="oslo")
+    world = small_world(tmp_path, {"policies.yaml": policy("site", rules), "placed.yaml": lost})
+    absent = {"UnknownCluster", "RuleMatchesNoCluster"}
+
+    assert absent <= {one.code for one in validated(tmp_path)}
+    for broken in ("a: [\n", "apiVersion: greenhouse.sap/v1alpha1\nkind: Cluster\n"):
+        world.write({"broken.yaml": broken})
+        assert not absent & {one.code for one in validated(tmp_path)}
 
 
 def test_where_a_missing_policy_is_ignored_nobody_is_told(tmp_path: Path) -> None:

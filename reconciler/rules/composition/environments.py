@@ -67,6 +67,6 @@ def _clusters_of(environment: Environment, inventory: Inventory) -> tuple[str, .
 
 def _unknown_clusters(environment: Environment, inventory: Inventory) -> Iterator[Finding]:
     for index, name in enumerate(environment.clusters):
-        if name not in inventory.clusters:
+        if name not in inventory.clusters and name not in inventory.doubtful:
             message = f"spec.clusters[{index}] names {name}, and there is no such cluster"
             yield UNKNOWN_CLUSTER.finding(message, environment.one.where_at(("spec", "clusters", index)))

@@ -155,6 +155,18 @@ def test_what_is_odd_about_an_inventory_is_a_warning_at_the_rule() -> None:
     assert '"gone"' in found[0].message
 
 
+def test_a_cluster_in_doubt_is_missed_by_nobody() -> None:
+    rules = [
+        {"targetClusters": {"clusters": ["doubtful", "gone"]}},
+        {"targetClusters": {"clusterSelector": {"region": "west"}}},
+        {"rollout": {"waves": [{"clusters": ["doubtful"]}]}},
+    ]
+
+    found = inventory_findings(read(policy(rules)).sound.values(), [NORTH], {"doubtful"})
+
+    assert [(one.code, '"gone"' in one.message) for one in found] == [("UnknownCluster", True)]
+
+
 def test_what_is_odd_about_the_waves_of_a_rule_is_a_warning_at_the_wave() -> None:
     waves = [
         {"clusters": ["gone"]},
