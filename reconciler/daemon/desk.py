@@ -40,7 +40,7 @@ from reconciler.snapshot.catalog import DEFAULT_NAMESPACE, PORCH_GROUP, Catalog
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import UNDATED_SECONDS, BlobId, CommitId, TreeId
 
-_UNREAD = "; this plan goes by what was last read of it, and a sync would leave it alone"
+_UNREAD = "; this goes by what was last read of it, and a sync would leave it alone"
 
 _KINDS = ("Repository", "PackageVariant", "PackageVariantSet")
 _OWNERS = {(PORCH_GROUP, "PackageVariant"), (PORCH_GROUP, "PackageVariantSet")}
@@ -400,10 +400,14 @@ def _trouble(destination: Destination, error: GitError | None, more: str = "") -
 
 def unread(plan: FleetPlan, remotes: Remotes) -> tuple[Finding, ...]:
     """Return a warning for each destination that was planned for although it could not be read (design 7, `plan`)."""
-    blind = [
-        one.destination for one in plan.destinations if one.destination.url in remotes.failures and not one.findings
-    ]
-    return tuple(softened(_trouble(one, remotes.failures[one.url], _UNREAD)) for one in blind)
+    planned = (one.destination for one in plan.destinations if not one.findings)
+    return tuple(finding for one in planned for finding in unread_of(one, remotes))
+
+
+def unread_of(destination: Destination, remotes: Remotes) -> tuple[Finding, ...]:
+    """Return a warning for a destination that is taken for empty because it could not be read."""
+    failure = remotes.failures.get(destination.url)
+    return (softened(_trouble(destination, failure, _UNREAD)),) if failure else ()
 
 
 def _left_alone(destination: Destination, finding: Finding) -> DestinationPlan:

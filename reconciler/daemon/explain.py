@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from reconciler.daemon.desk import unread_of
 from reconciler.daemon.reconcile import Begun, Gathered, begin, gather
 from reconciler.daemon.remotes import Remotes
 from reconciler.daemon.review import Place, UnknownPlaceError
@@ -62,7 +63,8 @@ class Explainer:
         if variant is None:
             lost = next((one for one in losers if one.variant.place.package == self.place.package), None)
             return _lost(known, lost) if lost else _stalled(known, self.place, surveyed, begun.room)
-        return _made(known, make_anew(variant, _watched(surveyed, variant, begun, without)))
+        made = _made(known, make_anew(variant, _watched(surveyed, variant, begun, without)))
+        return replace(made, findings=(*unread_of(destination, self.remotes), *made.findings))
 
 
 def explainer(place: Place, source: ConfigSource, remotes: Remotes, tools: Tools) -> Explainer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -239,6 +240,16 @@ def test_a_destination_that_is_left_alone_says_why(policies: World) -> None:
 
     assert done.returncode == 1
     assert "DestinationMissing" in done.stdout
+
+
+def test_a_branch_that_cannot_be_read_is_no_empty_one_in_silence(policies: World) -> None:
+    policies.fleet.rename(policies.folder / "elsewhere.git")
+    shutil.rmtree(policies.folder / "cache")
+
+    done = run(policies, "berlin/web", "Deployment/web", "/spec/replicas")
+
+    assert done.returncode == 0
+    assert "warning RepositoryUnreachable" in done.stdout
 
 
 CART = f"lisbon/{package_of('cart')}"
