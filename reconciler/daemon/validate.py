@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reconciler.daemon.desk import unread
-from reconciler.daemon.reconcile import Begun, Gathered, begin, catalog_findings, gather, plan_proposal
+from reconciler.daemon.reconcile import begin, catalog_findings, gather, plan_fleet, plan_proposal
 from reconciler.daemon.remotes import Remotes
 from reconciler.daemon.tools import ConfigSource, Tools, keeping_stages
 from reconciler.krm.findings import Finding, errors
@@ -68,7 +68,8 @@ def validate_rendered(source: ConfigSource, remotes: Remotes, tools: Tools, judg
     releases = {name: judge.release for name in fleet.clusters if judge.release} | dict(fleet.releases.known)
     examined = _Examined(Conformance(found.catalog, releases, judge.schemas))
     begun = begin(found, remotes, keeping_stages(tools), examined.decide)
-    plan = _plan(found, begun, remotes, tools)
+    planned = plan_fleet(found, begun, tools)
+    plan = replace(planned, findings=(*planned.findings, *unread(planned, remotes)))
     unreached = unreached_findings(plan.usages, begun.desk.policies, fleet.clusters) if _is_all_made(plan) else ()
     unsaid = [name for name in fleet.clusters if name not in releases and name in examined.clusters]
     told = (
@@ -89,18 +90,6 @@ def _is_all_made(plan: FleetPlan) -> bool:
 def _makers(room: RoomResult) -> Mapping[str, str]:
     owners = (*(one.owner for one in room.variants), *(one.owner for one in room.stalled))
     return {str(one.key): str(one.set) for one in owners if one.set}
-
-
-def _plan(found: Gathered, begun: Begun, remotes: Remotes, tools: Tools) -> FleetPlan:
-    plans = tuple(begun.desk.plan(begun.destinations, ()))
-    proposal = plan_proposal(found, begun.room, tools, plans)
-    told = (*catalog_findings(found.catalog), *proposal.findings)
-    catalog, desk = found.catalog, begun.desk
-    fleet = FleetPlan(
-        found.snapshot.id, desk.as_of(), begun.room, plans, told, catalog.is_whole, proposal, catalog.objects,
-        desk.policies, desk.rollouts.gates,
-    )  # fmt: skip
-    return replace(fleet, findings=(*told, *unread(fleet, remotes)))
 
 
 class _Examined:

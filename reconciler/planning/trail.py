@@ -51,14 +51,13 @@ class State:
 
 @dataclass(frozen=True)
 class Change:
-    """What one step did to a value that is at `path` afterwards, and was at `came` before; ABSENT values are none.
+    """What one step did to a value that is at `path` afterwards; ABSENT values are none.
 
-    `earlier` is how the step found the resource, None where none had been. What is gone is at both paths in that.
+    `earlier` is how the step found the resource, None where none had been. What is gone is at `path` in that.
     """
 
     state: State
     path: Path
-    came: Path
     before: Any
     after: Any
     earlier: State | None = None
@@ -102,7 +101,7 @@ class Track:
                 # what is at the place of an item that went is another
                 if value_at(self.data, path) is ABSENT or value_at(after, path) is not ABSENT:
                     found = value_at(before, path)
-                    last = Change(self.states[index], path, path, found, ABSENT, self.states[index - 1])
+                    last = Change(self.states[index], path, found, ABSENT, self.states[index - 1])
                     yield (*self._until(index, path), last)
 
     def _until(self, number: int, path: Path) -> tuple[Change, ...]:
@@ -117,7 +116,7 @@ class Track:
             came = came_from(before, self.states[index].data, at)
             was, now = (ABSENT if came is None else value_at(before, came)), value_at(self.states[index].data, at)
             if not same(was, now):
-                found.append(Change(self.states[index], at, at if came is None else came, was, now, earlier))
+                found.append(Change(self.states[index], at, was, now, earlier))
             at = came
         return tuple(reversed(found))
 

@@ -86,7 +86,7 @@ class Page:
         is_plain = len(steps) == 1 and (is_whole or steps[0].layer in SOURCES)
         last = changes[-1] if changes else None
         lost_from = last.earlier.data if last and last.earlier and last.after is ABSENT else ABSENT
-        return Value(self._file, self.resource, _pointer(path), _masked(steps), option, is_plain, lost_from)
+        return Value(self._file, self.resource, format_pointer(path), _masked(steps), option, is_plain, lost_from)
 
     def _steps(self, path: Path, changes: Sequence[Change], entry: Entry | None) -> Iterator[Step]:
         template = self._template_steps(path)
@@ -163,7 +163,7 @@ class Page:
 
     def _is_within(self, change: Change, path: Path) -> bool:
         """Tell whether a policy changed something within a text, which is told by itself."""
-        pointer, cause = _pointer(path), change.state.cause
+        pointer, cause = format_pointer(path), change.state.cause
         return cause.layer == "policy" and any(
             one["pointer"].startswith(f"{pointer}!/")
             and any((each["by"], each["where"]) == (cause.by, cause.where) for each in one["steps"])
@@ -222,10 +222,6 @@ def path_of(pointer: str, data: Any) -> Path:
         found.append(step)
         data = value_at(data, (step,))
     return tuple(found)
-
-
-def _pointer(path: Path) -> str:
-    return format_pointer(path)
 
 
 def _part(value: Any, path: Path) -> Any:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from reconciler.krm.conflicts import ABSENT
+from reconciler.krm.identity import ObjectKey
 from reconciler.krm.yaml import Path
 from reconciler.krm.yaml.same import same
 from reconciler.packages.context import CONTEXT_FILE
@@ -17,13 +18,13 @@ from reconciler.planning.outcome import Rendered
 from reconciler.planning.trail import Change, State, Track
 from reconciler.planning.without import ConfigField, Edit, FunctionCall, SourceField
 from reconciler.reporting.explanation import GENERATED, RESOURCE, UPSTREAM, Explained, Given, Step
-from reconciler.reporting.field_lines import FieldLines, path_of
+from reconciler.reporting.field_lines import FieldLines, line_of, path_of
 from reconciler.reporting.values import show
 from reconciler.reporting.variant_fields import Field, VariantFields
 from reconciler.rules.edits import value_at
 from reconciler.rules.fields import dotted
 from reconciler.rules.provenance import as_both_shown, op_of
-from reconciler.rules.variant import Upstream, Variant
+from reconciler.rules.variant import Injected, Upstream, Variant
 from reconciler.rules.variants.pipeline import is_owned
 
 _SHOWN_CONFIG = 200
@@ -79,7 +80,8 @@ class Teller:
 
     def said(self, by: str, field: str, layer: str, file: str = "") -> Step:
         """Return a step that an object of the config makes by one of its fields."""
-        found, (at, line) = self.lines.place(by, field, file), self.lines.find(by, field, file)
+        found = self.lines.place(by, field, file)
+        at, line = line_of(found) if found else (file, 0)
         removable = ConfigField(found[0].key, found[1]) if found else None
         return Step(by, "", layer=layer, file=at, line=line, field=field, removable=removable)
 
@@ -242,7 +244,7 @@ class Teller:
         return Given(one["name"], one["layer"], by, said.file, said.line, field, said.removable)
 
 
-def _is_named(key: Any, one: Any) -> bool:
+def _is_named(key: ObjectKey, one: Injected) -> bool:
     return (key.kind, key.namespace or "default", key.name) == (one.kind, one.namespace or "default", one.name)
 
 

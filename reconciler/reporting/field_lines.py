@@ -28,13 +28,19 @@ class FieldLines:
         An earlier text of a rule, which is kept for some clusters, is such a field (design 10.23).
         """
         place = self.place(name, field, file)
-        return (place[0].file, place[0].where_at(place[1]).line) if place else (file, 0)
+        return line_of(place) if place else (file, 0)
 
     def place(self, name: str, field: str, file: str = "") -> tuple[ConfigObject, Path] | None:
         """Return the object of a field, and its path there; None where nobody knows it."""
         found = [one for one in self._by_name.get(name, ()) if file in ("", one.file)]
         path = path_of(found[0].data, field) if len(found) == 1 else None
         return None if path is None else (found[0], path)
+
+
+def line_of(place: tuple[ConfigObject, Path]) -> tuple[str, int]:
+    """Return file and line of a field of an object."""
+    one, path = place
+    return one.file, one.where_at(path).line
 
 
 def path_of(data: Any, field: str) -> Path | None:

@@ -44,11 +44,7 @@ def risks(seen: ImpactReview) -> tuple[Risk, ...]:
         *(risk for where, one in groups for risk in _consequent(where, one, "destroys")),
         *(Risk("conflict", where, line) for where, one in groups for line in one.conflicts),
         *(Risk("holds up", where, one_line(one.trouble)) for where, one in groups if one.how == "heldUp"),
-        # what is wrong in a package holds it up, and is told so
-        *(
-            Risk("new error", "config", line)
-            for line in finding_lines(one for one in seen.errors if not one.where.package)
-        ),
+        *(Risk("new error", "config", line) for line in finding_lines(_of_the_config(seen))),
         *(risk for level in LEVELS[1:] for where, one in groups for risk in _consequent(where, one, level)),
         *(Risk(_LEVEL_WORDS["restarts"], where, line) for where, one in groups for line in _by_templates(one)),
     )
