@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from reconciler.planning.claims import ask, chosen
+from reconciler.planning.claims import Claims, ask, chosen
 from reconciler.planning.decide import Question
+from reconciler.planning.ground import Ground
 from reconciler.planning.outcome import Outcome, Rendered
-from reconciler.planning.plan import Decided
+from reconciler.planning.plan import Decided, decide_wanted
 from reconciler.planning.survey import Surveyed, Workshop
 from reconciler.planning.together import decide_together
 from reconciler.rules.variant import Variant
@@ -26,23 +27,19 @@ def make_anew(variant: Variant, surveyed: Surveyed) -> MadeAnew:
     """Return what one package of a destination comes to today; a render that was remembered is made again."""
     shop, package = surveyed.shop, variant.place.package
     winners, _ = chosen(surveyed.claims, surveyed.ground.state)
-    asked = {name: ask(one, surveyed.claims, surveyed.ground) for name, one in {**winners, package: variant}.items()}
-    asked[package] = _anew(asked[package])
+    asked = {name: ask(one, surveyed.claims, surveyed.ground) for name, one in winners.items()}
+    asked[package] = _ask_anew(variant, surveyed.claims, surveyed.ground)
     found = decide_together(asked.values(), surveyed.claims, surveyed.ground, shop)
     return MadeAnew(found.outcomes[package], found.rendered.get(package))
 
 
 def decide_anew(one: Surveyed, shop: Workshop) -> tuple[Decided, Mapping[str, Rendered]]:
     """Return what becomes of the packages that are wanted on one destination, each with the render that it took."""
-    winners, losers = chosen(one.claims, one.ground.state)
-    asked = (_anew(ask(variant, one.claims, one.ground)) for variant in winners.values())
-    found = decide_together(asked, one.claims, one.ground, shop)
-    outcomes = tuple(found.outcomes.values())
-    decided = Decided(one.destination, one.claims, one.before, one.ground, shop, outcomes, tuple(losers))
-    return decided, found.rendered
+    return decide_wanted(one, shop, _ask_anew)
 
 
-def _anew(question: Question) -> Question:
+def _ask_anew(variant: Variant, claims: Claims, ground: Ground) -> Question:
     """Return a question whose answer nobody remembers."""
+    question = ask(variant, claims, ground)
     record = question.record
     return replace(question, record=replace(record, trace={})) if record else question

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,14 +10,14 @@ from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.branches import End, Grow, Layout
-from reconciler.planning.claims import ask, chosen
-from reconciler.planning.decide import READY, VALID, finding_data
+from reconciler.planning.claims import Claims, ask, chosen
+from reconciler.planning.decide import READY, VALID, Question, finding_data
 from reconciler.planning.destination import Destination
 from reconciler.planning.drafts import Words, closed_heads, lay_out_all
 from reconciler.planning.fleet import DestinationPlan
 from reconciler.planning.ground import Ground
 from reconciler.planning.ingredients import Sources, TooLargeToReadError
-from reconciler.planning.outcome import Blocked, Draft, Held, Outcome, Unchanged, reconciled_owners
+from reconciler.planning.outcome import Blocked, Draft, Held, Outcome, Rendered, Unchanged, reconciled_owners
 from reconciler.planning.removals import (
     Departures,
     find_departures,
@@ -50,10 +50,18 @@ class Decided(Surveyed):
 
 def decide_destination(one: Surveyed, shop: Workshop) -> Decided:
     """Return what becomes of the packages that are wanted on one destination."""
+    return decide_wanted(one, shop, ask)[0]
+
+
+def decide_wanted(
+    one: Surveyed, shop: Workshop, asking: Callable[[Variant, Claims, Ground], Question]
+) -> tuple[Decided, Mapping[str, Rendered]]:
+    """Return what becomes of the packages that are wanted, by what is asked of each, and the renders that it took."""
     winners, losers = chosen(one.claims, one.ground.state)
-    asked = (ask(variant, one.claims, one.ground) for variant in winners.values())
-    outcomes = tuple(decide_together(asked, one.claims, one.ground, shop).outcomes.values())
-    return Decided(one.destination, one.claims, one.before, one.ground, shop, outcomes, tuple(losers))
+    asked = (asking(variant, one.claims, one.ground) for variant in winners.values())
+    found = decide_together(asked, one.claims, one.ground, shop)
+    outcomes = tuple(found.outcomes.values())
+    return Decided(one.destination, one.claims, one.before, one.ground, shop, outcomes, tuple(losers)), found.rendered
 
 
 def plan_destination(decided: Decided, reconciled: Collection[ObjectKey]) -> DestinationPlan:
