@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
 
 from reconciler.daemon.codes import REPOSITORY_UNREACHABLE
 from reconciler.daemon.config import ConfigSnapshot
-from reconciler.daemon.publish import HEADS, proposed_ref
+from reconciler.daemon.publish import HEADS, Written, proposed_ref
+from reconciler.daemon.recollection import Known, Recollection
 from reconciler.daemon.remotes import DestinationObjects, Remote, Remotes
+from reconciler.daemon.request_board import Said
 from reconciler.daemon.states import read_state
 from reconciler.daemon.tools import Tools
 from reconciler.gitio.errors import GitError, ObjectMissingError, TooLargeError
@@ -20,6 +22,7 @@ from reconciler.planning.claims import Claims
 from reconciler.planning.destination import Destination, draft_branch
 from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.ingredients import TooLargeToReadError
+from reconciler.planning.left import left_by
 from reconciler.planning.outcome import Rendered
 from reconciler.planning.plan import Decided, decide_destination, new_state, plan_destination
 from reconciler.planning.promoter import for_promoter, is_resting, metadata_path, proposed_branch
@@ -31,11 +34,12 @@ from reconciler.planning.state import DestinationState
 from reconciler.planning.survey import Surveyed, Workshop, survey
 from reconciler.planning.tags import missing_tags, tag_start
 from reconciler.planning.unmoved import comes_to_the_same
+from reconciler.planning.wanted import Wanted
 from reconciler.reporting.hydrator_metadata import metadata_file
 from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.guards import ACK_DELETIONS
 from reconciler.rules.overrides.read_policy import Policies
-from reconciler.rules.variant import Place, RoomResult, Upstream, Variant
+from reconciler.rules.variant import RoomResult, Upstream, Variant
 from reconciler.snapshot.catalog import DEFAULT_NAMESPACE, PORCH_GROUP, Catalog
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import UNDATED_SECONDS, BlobId, CommitId, TreeId
@@ -58,6 +62,7 @@ class Desk:
         room: RoomResult,
         now: int,
         decide: Callable[[Surveyed, Workshop], Decided] = decide_destination,
+        recollection: Recollection | None = None,
     ) -> None:
         self.snapshot = snapshot
         self._catalog = catalog
@@ -71,24 +76,19 @@ class Desk:
         self._tagging = tools.tagging(catalog)
         self._told_by_tags: set[str] = set()
         self._roots: dict[str, CommitId] = {}
-        self._by_place: dict[tuple[str, str], list[Variant]] = {}
-        for variant in room.variants:
-            place = (variant.place.namespace, variant.place.repository)
-            self._by_place.setdefault(place, []).append(variant)
-        stalled = {one.owner.key for one in room.stalled}
+        self._wanted = recollection.wanted_of(room) if recollection else Wanted(room)
         # of an object that stands there twice nobody knows what it wants, but it is there (design 10.2)
-        self._unplaced = frozenset(stalled | room.kept | catalog.duplicates)
-        self._homes: dict[ObjectKey, frozenset[Place]] = {}
-        for variant in room.variants:
-            known = self._homes.get(variant.owner.key, frozenset())
-            self._homes[variant.owner.key] = known | {variant.place}
-        self._spreading = frozenset(variant.owner.key for variant in room.variants if variant.spreads)
-        self._alive = frozenset(self._homes.keys() | self._unplaced)
+        self._unplaced = frozenset(self._wanted.stalled | room.kept | catalog.duplicates)
         self.sources_read: dict[TreeId, FileTree] = {}
         self.renders = 0
         self.rollouts = Rollouts()
         self._clusters: dict[str, Surveyed | None] = {}
         self._decided: dict[ObjectKey, Decided] = {}
+        self._states_read: dict[ObjectKey, CommitId | None] = {}
+        # while rules come in waves, each cluster depends on all others
+        self._recollection = recollection if not self._render.last_mile.rollouts else None
+        if self._recollection:
+            self._recollection.ask(self._render.answers, self.function)
 
     def tell(self, stage: str, done: int, total: int) -> None:
         """Say how far the pass is."""
@@ -102,7 +102,7 @@ class Desk:
 
     def is_wanted(self, destination: Destination) -> bool:
         """Return whether the destination is some variant's downstream."""
-        return (destination.key.namespace, destination.name) in self._by_place
+        return (destination.key.namespace, destination.name) in self._wanted.at
 
     @property
     def policies(self) -> Policies:
@@ -141,17 +141,62 @@ class Desk:
 
         `others` are planned already. First comes what is wanted, everywhere: only then can be said what may go.
         """
-        surveyed = [self._survey(destination) for destination in destinations]
+        stays = {one.key: plan for one in destinations if (plan := self._left_before(one))}
+        moved = [one for one in destinations if one.key not in stays]
+        surveyed = [self._survey(destination) for destination in moved]
         self._look_at_rollouts()
         decided = []
         for index, one in enumerate(surveyed):
-            self.tell("planning", index, len(destinations))
+            self.tell("planning", len(stays) + index, len(destinations))
             decided.append(self._decide(one))
         self.tell("planning", len(destinations), len(destinations))
         self._decided |= {one.destination.key: one for one in decided if isinstance(one, Decided)}
-        settled = (one.reconciled for one in (*others, *decided))
+        settled = (one.reconciled for one in (*others, *stays.values(), *decided))
         reconciled: frozenset[ObjectKey] = frozenset().union(*settled)
-        return [self._finish(one, reconciled) for one in decided]
+        planned = {one.destination.key: self._finish(one, reconciled) for one in decided}
+        return [stays.get(one.key) or planned[one.key] for one in destinations]
+
+    def _left_before(self, destination: Destination) -> DestinationPlan | None:
+        """Return the plan that the last pass left a destination with, if planning would come to it again."""
+        remote = self.remote(destination.url)
+        if self._recollection is None or remote is None or destination.key in self._conflicts:
+            return None
+
+        def said(known: Known) -> Said:
+            heads = {name: commit for name in known.left.plan.after.drafts if (commit := remote.refs.get(HEADS + name))}
+            return self._tools.requests.board.said(destination, known.left.plan.after, heads)
+
+        return self._recollection.plan(destination, remote.refs, self._claims(destination), said)
+
+    def has_planned(self, destination: Destination) -> bool:
+        """Return whether this pass has planned for a destination, or tried to, and did not go by the last one."""
+        return destination.key in self._states_read
+
+    def left(self, plan: DestinationPlan, written: Written | None) -> Known | None:
+        """Return a destination as it is left when its plan was carried out; None where the next pass has to look.
+
+        Where GitOps Promoter looks, drafts name the commit of the config, and every pass looks.
+        """
+        one, remote = plan.destination, self.remote(plan.destination.url)
+        decided = self._decided.get(one.key)
+        if (
+            decided is None
+            or remote is None
+            or (self.snapshot.dry and proposed_branch(one, self._tools.draft_template))
+        ):
+            return None
+        state = written.state if written and written.state else plan.before
+        commit = written.state_commit if written and written.state_commit else self._states_read[one.key]
+        state_ref = self._tools.state_ref.format(repository=one.name)
+        left = left_by(decided, plan, state, self._render.answers)
+        if left is None or remote.refs.get(state_ref) != commit:
+            return None
+        names = self._branch_names(one, state, decided.claims)
+        watched = (HEADS + one.branch, state_ref, *(HEADS + name for name in names), *map(proposed_ref, names))
+        refs = {name: remote.refs.get(name) for name in watched}
+        heads = self._heads(one, remote, state, decided.claims)
+        left = replace(left, plan=replace(left.plan, heads=heads))
+        return Known(one, left, refs, self._tools.requests.board.said(one, state, heads.drafts), commit)
 
     def plan_beside(
         self, destinations: Sequence[Destination], other: Desk, plans: Iterable[DestinationPlan]
@@ -214,6 +259,7 @@ class Desk:
         return metadata_file(self.snapshot.dry)
 
     def _survey(self, destination: Destination) -> Surveyed | DestinationPlan:
+        self._states_read[destination.key] = None
         try:
             found = self._surveyed(destination)
         except GitError as error:
@@ -254,6 +300,7 @@ class Desk:
             finding = clash or self._unreachable(destination)
             return _left_alone(destination, finding)
         state = read_state(destination, remote, self._tools.state_ref) or new_state(destination)
+        self._states_read[destination.key] = remote.refs.get(self._tools.state_ref.format(repository=destination.name))
         if isinstance(state, Finding):
             return _left_alone(destination, state)
         claims = self._claims(destination)
@@ -280,28 +327,19 @@ class Desk:
         here = (destination.key.namespace, destination.name)
         written = self._catalog.get(destination.key)
         return Claims(
-            tuple(self._by_place.get(here, ())), self._alive, self._unplaced, self._catalog.is_whole,
-            self._stalled_at.get(here, frozenset()), self._homes, self._spreading, self._room.guards,
-            self._dependents.get(here, {}), self._alike, self._is_ownerless,
+            self._wanted.at.get(here, ()), self._alive, self._unplaced, self._is_whole,
+            self._wanted.stalled_at.get(here, frozenset()), self._wanted.homes, self._wanted.spreading,
+            self._room.guards, self._wanted.dependents.get(here, {}), self._alike, self._is_ownerless,
             written.annotations.get(ACK_DELETIONS, "") if written else "",
         )  # fmt: skip
 
     @cached_property
-    def _stalled_at(self) -> Mapping[tuple[str, str], frozenset[str]]:
-        found: dict[tuple[str, str], frozenset[str]] = {}
-        for place in (one.place for one in self._room.stalled if one.place):
-            here = (place.namespace, place.repository)
-            found[here] = found.get(here, frozenset()) | {place.package}
-        return found
+    def _alive(self) -> Set[ObjectKey]:
+        return self._wanted.homes.keys() | self._unplaced if self._unplaced else self._wanted.homes.keys()
 
     @cached_property
-    def _dependents(self) -> Mapping[tuple[str, str], Mapping[str, ObjectKey]]:
-        found: dict[tuple[str, str], dict[str, ObjectKey]] = {}
-        for upstream, owner in ((one.upstream, one.owner) for one in self._room.variants):
-            if upstream:
-                here = found.setdefault((upstream.namespace, upstream.repository), {})
-                here.setdefault(upstream.package, owner.key)
-        return found
+    def _is_whole(self) -> bool:
+        return self._catalog.is_whole
 
     @cached_property
     def _alike(self) -> Mapping[tuple[str, str], ObjectKey]:
@@ -315,11 +353,8 @@ class Desk:
 
     def _heads(self, destination: Destination, remote: Remote, state: DestinationState, claims: Claims) -> Heads:
         refs = remote.refs
-        names = {draft_branch(self._tools.draft_template, destination, one.place.package) for one in claims.variants}
-        names |= set(state.drafts)
-        names |= {draft_branch(self._tools.draft_template, destination, package) for package in state.packages}
         removals = removal_names(self._tools.removal_template, destination, state)
-        names |= removals
+        names = self._branch_names(destination, state, claims)
         branch = refs.get(HEADS + destination.branch)
         mine = proposed_branch(destination, self._tools.draft_template) if self.snapshot.dry else None
         names |= {mine} if mine else set()
@@ -331,6 +366,12 @@ class Desk:
         return Heads(
             branch or self._root(remote), branch is None, drafts, proposed, removals, said.held, said.closed, resting
         )
+
+    def _branch_names(self, destination: Destination, state: DestinationState, claims: Claims) -> set[str]:
+        """Return the names of all branches that drafts of a destination have, or may get."""
+        packages = {*(one.place.package for one in claims.variants), *state.packages}
+        names = {draft_branch(self._tools.draft_template, destination, package) for package in packages}
+        return names | set(state.drafts) | removal_names(self._tools.removal_template, destination, state)
 
     def _bring_tags(self, url: str, remote: Remote) -> None:
         """Bring in one go what tags tell of all destinations of a remote that nobody remembers (planning/recovery)."""
@@ -345,7 +386,7 @@ class Desk:
         remote.bring_tags(
             tag_start(one, variant.place.package)
             for one in blank
-            for variant in self._by_place.get((one.key.namespace, one.name), ())
+            for variant in self._wanted.at.get((one.key.namespace, one.name), ())
         )
 
     def _root(self, remote: Remote) -> CommitId:

@@ -38,7 +38,5 @@ class Owned:
 
     def _records(self) -> Iterator[tuple[Unit, PackageRecord]]:
         for cluster, state in sorted(self._states.items()):
-            for package, record in state.standing():
-                key = record.owner.key
-                if (key.group, key.kind) == self._kind:
-                    yield (cluster, package), record
+            for package, record in state.owned_kinds.get(self._kind, ()):
+                yield (cluster, package), record

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reconciler.daemon.events import log
+from reconciler.daemon.recollection import Recollection
 from reconciler.daemon.reconcile import Gathered, Report, decide_and_publish, gather_what_moved, heads, tally
 from reconciler.daemon.remotes import Remotes
 from reconciler.daemon.settled import InMind, Memory, Settled
@@ -41,6 +42,8 @@ class Passes:
         self._tools = tools
         self._publisher = publisher
         self._memory = memory or InMind()
+        # what annotations approve has to be looked at in every pass
+        self._recollection = None if tools.by_annotation else Recollection()
         self._due: int | None = None
         self.told = Told("", {})
 
@@ -59,7 +62,7 @@ class Passes:
             if isinstance(found, Settled):
                 self.told = Told(found.config, found.counts, found.findings, skipped=True)
                 return True
-            report = decide_and_publish(found, remotes, self._tools, self._publisher)
+            report = decide_and_publish(found, remotes, self._tools, self._publisher, self._recollection)
             settled = report.settled and not self._publisher.unwritten
             remotes.maintain()
             self._due = report.due

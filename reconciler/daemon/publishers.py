@@ -53,6 +53,7 @@ class Push:
         self._approvals = approvals
         self._announce = announce
         self._refused: dict[str, Refused] = {}
+        self._written: tuple[CommitId | None, Mapping[str, bytes]] = (None, {})
         self.status_outcome: Outcome = Done()
 
     @property
@@ -116,7 +117,7 @@ class Push:
 
     def _write_status(self, plan: FleetPlan, remote: Remote) -> Outcome:
         head = remote.refs.get(self._status_ref)
-        before = _contents(remote, head)
+        before = self._contents(remote, head)
         after = self._status_files(plan, before)
         puts = tuple(Put(path, data) for path, data in sorted(after.items()) if before.get(path) != data)
         drops = tuple(Drop(path) for path in sorted(before.keys() - after.keys()))
@@ -126,13 +127,19 @@ class Push:
         commit = NewCommit((head,) if head else (), (*drops, *puts), self._message(after), seconds, fresh=head is None)
         (new,) = remote.mirror.write([commit])
         unit = PushUnit("status", (RefUpdate(self._status_ref, new, head),))
-        return remote.mirror.push([unit])["status"]
+        outcome = remote.mirror.push([unit])["status"]
+        if isinstance(outcome, Done):
+            self._written = (new, after)
+        return outcome
 
-
-def _contents(remote: Remote, head: CommitId | None) -> dict[str, bytes]:
-    if head is None:
-        return {}
-    return {path: file.data for path, file in remote.files(remote.commit(head).tree).items()}
+    def _contents(self, remote: Remote, head: CommitId | None) -> Mapping[str, bytes]:
+        """Return the files of the status branch; what this one wrote last need not be read again."""
+        if head is None:
+            return {}
+        if head != self._written[0]:
+            files = remote.files(remote.commit(head).tree)
+            self._written = (head, {path: file.data for path, file in files.items()})
+        return self._written[1]
 
 
 def _tell(one: Written, outcome: Outcome) -> None:

@@ -14,6 +14,7 @@ from reconciler.daemon.desk import Desk
 from reconciler.daemon.events import log
 from reconciler.daemon.proposals import push_findings
 from reconciler.daemon.publish import Written, describe, write_plans
+from reconciler.daemon.recollection import Recollection
 from reconciler.daemon.remotes import Remote, Remotes
 from reconciler.daemon.settled import Settled
 from reconciler.daemon.states import read_states
@@ -29,7 +30,7 @@ from reconciler.planning.approvals import policy_findings
 from reconciler.planning.decide import VALID
 from reconciler.planning.destination import Destination
 from reconciler.planning.fleet import DestinationPlan, FleetPlan
-from reconciler.planning.outcome import Blocked, Draft, Unchanged
+from reconciler.planning.outcome import Blocked, Draft
 from reconciler.planning.plan import Decided, decide_destination
 from reconciler.planning.proposal import Proposal
 from reconciler.planning.state import DestinationState
@@ -81,7 +82,7 @@ class Report:
     @property
     def waits(self) -> bool:
         """Whether a package waits for a function that the world interrupted; each rests on its own (design 10.19)."""
-        return any(isinstance(one, Blocked) and one.retry for _, one in self.plan.outcomes())
+        return any(one.waits for one in self.plan.destinations)
 
     @property
     def _codes(self) -> set[str]:
@@ -188,22 +189,28 @@ def begin(
     tools: Tools,
     decide: Callable[[Surveyed, Workshop], Decided] = decide_destination,
     only: Destination | None = None,
+    recollection: Recollection | None = None,
 ) -> Begun:
     """Read the states of all destinations, and ask the rooms; `decide` is what becomes of one of them.
 
     Where `only` one is looked at, its state will do: by others rooms tell what may go, and not what is wanted here.
     """
     destinations = [only] if only else tools.destinations(found.catalog)
-    states = read_states(destinations, remotes, tools.state_ref)
+    states = read_states(destinations, remotes, tools.state_ref, recollection)
     known = {one: state for one, state in states.items() if isinstance(state, DestinationState)}
     room = tools.rooms(found.catalog, remotes, known, found.now)
-    desk = Desk(found.snapshot, found.catalog, remotes, tools, room, found.now, decide)
+    desk = Desk(found.snapshot, found.catalog, remotes, tools, room, found.now, decide, recollection)
     return Begun(room, desk, [one for one in destinations if one in states or desk.is_wanted(one)])
 
 
-def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publisher: Publisher) -> Report:
-    """Plan and publish; a destination that loses a race is fetched and planned again, alone, five times."""
-    begun = begin(found, remotes, tools)
+def decide_and_publish(
+    found: Gathered, remotes: Remotes, tools: Tools, publisher: Publisher, recollection: Recollection | None = None
+) -> Report:
+    """Plan and publish; a destination that loses a race is fetched and planned again, alone, five times.
+
+    `recollection` is what a service knows of the last pass; it is brought up to date.
+    """
+    begun = begin(found, remotes, tools, recollection=recollection)
     room, desk, destinations = begun.room, begun.desk, begun.destinations
     plans: dict[ObjectKey, DestinationPlan] = {}
     outcomes: dict[str, Outcome] = {}
@@ -212,7 +219,8 @@ def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publishe
     for _ in range(MOST_TRIES):
         others = [plan for key, plan in plans.items() if key not in {one.key for one in left}]
         plans |= {plan.destination.key: plan for plan in desk.plan(left, others)}
-        for one, outcome in _publish(desk, [plans[destination.key] for destination in left], publisher):
+        planned = [plans[one.key] for one in left if desk.has_planned(one)]
+        for one, outcome in _publish(desk, planned, publisher):
             outcomes[one.name], written[one.name] = outcome, one
         left = [one for one in destinations if isinstance(outcomes.get(one.name), Lost)]
         if not left:
@@ -237,10 +245,23 @@ def decide_and_publish(found: Gathered, remotes: Remotes, tools: Tools, publishe
     fleet = _fleet(found, begun, [plans[one.key] for one in destinations], proposal, told)
     publisher.finish(fleet, remotes)
     publisher.remember(tools.published)
+    if recollection is not None:
+        _recollect(recollection, fleet, desk, written, remotes)
     is_to_retry = isinstance(proposed, Failed) or tagged.failed or approved.failed
     next_wave = found.now if desk.rollouts.is_unsure and desk.renders else desk.rollouts.due
     due = _due(room, retry if is_to_retry else None, approved.due, requested.due, next_wave)
     return Report(fleet, outcomes, written, desk.renders, due, proposed, tagged, approved, requested.opened)
+
+
+def _recollect(
+    recollection: Recollection, fleet: FleetPlan, desk: Desk, written: Mapping[str, Written], remotes: Remotes
+) -> None:
+    """Remember how the destinations of a fleet were left; where others may have moved refs since, nothing is known."""
+    for plan in fleet.destinations:
+        if desk.has_planned(plan.destination):
+            known = desk.left(plan, written.get(plan.destination.name))
+            recollection.note(plan.destination, None if remotes.fetched_again else known)
+    recollection.end(plan.destination.key for plan in fleet.destinations)
 
 
 def plan_fleet(found: Gathered, begun: Begun, tools: Tools, beside: tuple[Begun, FleetPlan] | None = None) -> FleetPlan:
@@ -330,11 +351,12 @@ def _by_remote(desk: Desk, found: Iterable[tuple[Destination, _One]]) -> list[tu
 
 def tally(report: Report) -> dict[str, int]:
     """Return how many packages came to which outcome, and the number of renders."""
-    found = [outcome for _, outcome in report.plan.outcomes()]
+    counts = [one.counts for one in report.plan.destinations]
+    drafted, unchanged, blocked = map(sum, zip((0, 0, 0), *counts, strict=True))
     return {
-        "drafted": sum(isinstance(one, Draft) for one in found),
-        "unchanged": sum(isinstance(one, Unchanged) for one in found),
-        "blocked": sum(isinstance(one, Blocked) for one in found),
+        "drafted": drafted,
+        "unchanged": unchanged,
+        "blocked": blocked,
         "held": sum(len(plan.held) for plan in report.plan.destinations),
         "leaving": sum(len(waiting(plan)) for plan in report.plan.destinations),
         "renders": report.renders,

@@ -246,6 +246,10 @@ class Remote:
             self._states[commit] = read_state(self._state_files(commit))
         return self._states[commit]
 
+    def know_state(self, commit: CommitId, state: DestinationState) -> None:
+        """Take note of what a state commit says, so that it need not be read."""
+        self._states[commit] = state
+
     def _state_files(self, commit: CommitId) -> dict[str, bytes]:
         # the trees that a state keeps alive are read one by one, when somebody wants them
         root = self.commit(commit).tree
@@ -408,7 +412,8 @@ class Remotes:
     def maintain(self) -> None:
         """Tidy the mirrors that need it: many small packs make every later read slow."""
         for mirror in self._mirrors.values():
-            mirror.maintain()
+            if mirror.has_grown:
+                mirror.maintain()
 
     def _mirror(self, url: str) -> Mirror | None:
         try:

@@ -7,6 +7,7 @@ from itertools import islice
 
 from reconciler.daemon.codes import ENGINE_TOO_OLD, STATE_UNREADABLE
 from reconciler.daemon.publish import HEADS
+from reconciler.daemon.recollection import Recollection
 from reconciler.daemon.remotes import Remote, Remotes
 from reconciler.krm.findings import Finding
 from reconciler.planning.destination import STATUS_FOLDER, Destination
@@ -18,19 +19,37 @@ _READ_AHEAD = 500
 
 
 def read_states(
-    destinations: Iterable[Destination], remotes: Remotes, state_ref: str
+    destinations: Iterable[Destination], remotes: Remotes, state_ref: str, recollection: Recollection | None = None
 ) -> dict[Destination, DestinationState | Finding]:
-    """Return what is remembered of each destination, or why it must be left alone; those never seen are absent."""
+    """Return what is remembered of each destination, or why it must be left alone; those never seen are absent.
+
+    What a service recollects is not read again.
+    """
     found: dict[Destination, DestinationState | Finding] = {}
     waiting = iter(destinations)
     while group := tuple(islice(waiting, _READ_AHEAD)):
         near = [(one, remote) for one in group if (remote := remotes.get(one.url))]
+        if recollection:
+            found |= _recollected(near, recollection, state_ref)
+            near = [(one, remote) for one, remote in near if one not in found]
         for remote, mine in _by_remote(near):
             remote.read_states_ahead(_heads(remote, (state_ref.format(repository=one.name) for one in mine)))
         states = {one: state for one, remote in near if (state := read_state(one, remote, state_ref))}
         for remote, mine in _by_remote(near):
             remote.read_ahead(_heads(remote, _branches(mine, states)), STATUS_FOLDER)
         found |= states
+    return found
+
+
+def _recollected(
+    near: Iterable[tuple[Destination, Remote]], recollection: Recollection, state_ref: str
+) -> dict[Destination, DestinationState | Finding]:
+    found: dict[Destination, DestinationState | Finding] = {}
+    for one, remote in near:
+        commit = remote.refs.get(state_ref.format(repository=one.name))
+        if commit and (state := recollection.state(one, commit)):
+            remote.know_state(commit, state)
+            found[one] = state
     return found
 
 

@@ -55,6 +55,7 @@ class Mirror:
         self._refs: dict[str, CommitId] | None = None
         self._peeled: dict[str, CommitId] = {}
         self._root: CommitId | None = None
+        self._has_grown = True
 
     @classmethod
     def open(cls, cache_folder: Path | str, url: str | GitUrl, options: GitOptions | None = None) -> Mirror:
@@ -121,7 +122,9 @@ class Mirror:
                 "--no-auto-maintenance", "--no-recurse-submodules", "--no-show-forced-updates",
                 "--stdin", "origin", stdin=asked, hold=hold,
             )  # fmt: skip
+            before = self._refs
             self._read_refs()
+            self._has_grown = self._has_grown or before != self._refs
 
     def _check_online(self, why: str) -> None:
         if self._options.offline:
@@ -270,6 +273,7 @@ class Mirror:
     def _import(self, commits: Sequence[NewCommit], author: tuple[str, str]) -> list[CommitId]:
         if not commits:
             return []
+        self._has_grown = True
         with self._place.lock() as hold, tempfile.TemporaryFile(dir=self.folder) as stream:
             with writing(self.folder):
                 stream.writelines(compose_stream(commits, author))
@@ -327,6 +331,11 @@ class Mirror:
         self._peeled |= {ref: new for ref, new in moved.items() if not ref.startswith(_TAGS)}
         self._peel({ref: new for ref, new in moved.items() if ref.startswith(_TAGS)})
 
+    @property
+    def has_grown(self) -> bool:
+        """Whether this object has brought or written anything since it was tidied last."""
+        return self._has_grown
+
     def maintain(self) -> bool:
         """Put many packs into one, and drop what nothing has named for two weeks; True if there was a need.
 
@@ -334,6 +343,7 @@ class Mirror:
         """
         # the root may be older, and on no branch yet
         self._root = None
+        self._has_grown = False
         return self._place.maintain()
 
     def discard(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
 def split_api_version(api_version: str) -> tuple[str, str]:
@@ -12,8 +12,7 @@ def split_api_version(api_version: str) -> tuple[str, str]:
     return (group, version) if slash else ("", api_version)
 
 
-@dataclass(frozen=True, order=True)
-class ObjectKey:
+class ObjectKey(NamedTuple):
     """(group, kind, namespace, name); the version is not part of it. No namespace is ""."""
 
     group: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -31,7 +31,7 @@ class Claims:
     """
 
     variants: tuple[Variant, ...]
-    alive: frozenset[ObjectKey]
+    alive: Set[ObjectKey]
     unplaced: frozenset[ObjectKey]
     complete: bool
     stalled: frozenset[str] = frozenset()

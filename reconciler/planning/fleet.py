@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
@@ -47,7 +48,32 @@ class DestinationPlan:
     kept: tuple[CommitId, ...] = ()
     tags: tuple[MissingTag, ...] = ()
 
-    @property
+    @cached_property
+    def told(self) -> tuple[Finding, ...]:
+        """What was found about it as a whole, and about packages that go."""
+        return (
+            *self.findings,
+            *(held.finding for held in self.held),
+            *(leaving.finding for leaving in self.leaving if leaving.finding),
+        )
+
+    @cached_property
+    def told_of_packages(self) -> tuple[Finding, ...]:
+        """What was found about the packages that are wanted on it."""
+        return tuple(one for each in self.outcomes for one in (*_of(each), *settling_findings(each.variant)))
+
+    @cached_property
+    def counts(self) -> tuple[int, int, int]:
+        """How many packages are drafted anew, unchanged and blocked."""
+        kinds = [type(one) for one in self.outcomes]
+        return kinds.count(Draft), kinds.count(Unchanged), kinds.count(Blocked)
+
+    @cached_property
+    def waits(self) -> bool:
+        """Whether a package waits for what the world kept from being done."""
+        return any(isinstance(one, Blocked) and one.retry for one in self.outcomes)
+
+    @cached_property
     def reconciled(self) -> frozenset[ObjectKey]:
         """The owners whose package is as they want it, or drafted, without error."""
         return reconciled_owners(self.outcomes)
@@ -83,6 +109,8 @@ class FleetPlan:
     @cached_property
     def usages(self) -> tuple[Usage, ...]:
         """How every sound override policy is used, on all clusters that could be read (kubeadmiral 10.4)."""
+        if not self.policies.sound:
+            return ()
         used = (
             (one.destination.name, package, record.policies)
             for one in self.destinations
@@ -91,26 +119,27 @@ class FleetPlan:
         )
         return usage_of(self.policies, used)
 
+    @cached_property
+    def _all_findings(self) -> tuple[Finding, ...]:
+        found = [*self.findings, *self._unused(), *self.room.findings]
+        found += chain.from_iterable(stalled.findings for stalled in self.room.stalled)
+        found += chain.from_iterable(plan.told for plan in self.destinations)
+        found += chain.from_iterable(plan.told_of_packages for plan in self.destinations)
+        if not self.complete:
+            found = [one for one in found if one.code not in ABSENCES]
+        return tuple(dict.fromkeys(self._placed(found)))
+
     def all_findings(self) -> tuple[Finding, ...]:
         """Return everything that was found, about files, objects, destinations and packages, each once.
 
         What is about an object has the place of that object in the config, or of the set that made it. What says only
         that something is not there is left out while it may be in a file that cannot be read.
         """
-        found = [*self.findings, *self._unused(), *self.room.findings]
-        for stalled in self.room.stalled:
-            found += stalled.findings
-        for plan in self.destinations:
-            found += plan.findings
-            found += (held.finding for held in plan.held)
-            found += (leaving.finding for leaving in plan.leaving if leaving.finding)
-        for _, outcome in self.outcomes():
-            found += (*_of(outcome), *settling_findings(outcome.variant))
-        if not self.complete:
-            found = [one for one in found if one.code not in ABSENCES]
-        return tuple(dict.fromkeys(self._placed(found)))
+        return self._all_findings
 
     def _unused(self) -> tuple[Finding, ...]:
+        if not self.policies.sound:
+            return ()
         # of what cannot be read, or has never been made, nobody knows which policies it names
         unmade = (isinstance(one, Blocked) and one.record is None for _, one in self.outcomes())
         is_known = not (self.room.stalled or any(plan.findings for plan in self.destinations) or any(unmade))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from reconciler.krm.digest import digest
@@ -247,6 +248,14 @@ class DestinationState:
         for package, record in self.packages.items():
             if record.owned and record.removal is None:
                 yield package, record
+
+    @cached_property
+    def owned_kinds(self) -> Mapping[tuple[str, str], tuple[tuple[str, PackageRecord], ...]]:
+        """The packages that somebody has here, by group and kind of the owner."""
+        found: dict[tuple[str, str], list[tuple[str, PackageRecord]]] = {}
+        for package, record in self.standing():
+            found.setdefault((record.owner.key.group, record.owner.key.kind), []).append((package, record))
+        return {kind: tuple(ours) for kind, ours in found.items()}
 
     def trees(self) -> frozenset[TreeId]:
         """Return every tree that the state names."""

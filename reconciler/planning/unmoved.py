@@ -26,7 +26,7 @@ def comes_to_the_same(known: Decided, claims: Claims, answers: Answers) -> bool:
     before = {one.place.package: one for one in known.claims.variants}
     return (
         before.keys() == wanted.keys()
-        and all(_is_theirs(known, package, one) and _alike(before[package], one) for package, one in wanted.items())
+        and all(_is_theirs(known, package, one) and is_alike(before[package], one) for package, one in wanted.items())
         and known.ground.state.packages.keys() <= wanted.keys()
         and all(_answered_alike(one, answers) for one in known.outcomes)
     )
@@ -37,19 +37,20 @@ def _is_theirs(known: Decided, package: str, variant: Variant) -> bool:
     return record is None or record.owner.key == variant.owner.key
 
 
-def _alike(one: Variant, other: Variant) -> bool:
+def is_alike(one: Variant, other: Variant) -> bool:
+    """Return whether two variants make the same of the same."""
     told, too = vars(one), vars(other)
     return all(told[name] == too[name] for name in told if name not in _DERIVED)
 
 
 def _answered_alike(outcome: Outcome, answers: Answers) -> bool:
-    trace = _trace(outcome)
+    trace = trace_of(outcome)
     if trace is None or takes_part(trace):
         return False
     return all(answers.to(name) == was for name, was in trace.items() if answers.knows(name))
 
 
-def _trace(outcome: Outcome) -> Trace | None:
+def trace_of(outcome: Outcome) -> Trace | None:
     """Return what a package was made of; None where the world kept it from being made."""
     match outcome:
         case Draft(record=record) | Unchanged(record=record):

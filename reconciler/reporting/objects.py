@@ -7,19 +7,20 @@ what they belong to is unchanged, so that nothing is written when nothing but ti
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from reconciler.krm.conditions import Condition, upsert
 from reconciler.krm.dates import rfc3339
+from reconciler.krm.identity import ObjectKey
 from reconciler.krm.yaml import YamlError, emit, parse
 from reconciler.planning.fleet import FleetPlan
-from reconciler.reporting.owners import ObjectStatus, owner_statuses
+from reconciler.reporting.owners import ObjectStatus, OwnerMemory, owner_statuses
 from reconciler.reporting.paths import files_folder, object_path
 from reconciler.reporting.sections import items, section
-from reconciler.reporting.summary import SUMMARY, is_well, summary_file
+from reconciler.reporting.summary import SUMMARY, Entries, SummaryMemory, entries_of, summary_file
 
 MAX_CHILDREN = 1000
 _TIMES = re.compile(rb'^    lastTransitionTime: "([^"\n]*)"$', re.MULTILINE)
@@ -27,20 +28,51 @@ _TIMES = re.compile(rb'^    lastTransitionTime: "([^"\n]*)"$', re.MULTILINE)
 _REMEMBERED_FILES = 20_000
 
 
-def status_files(plan: FleetPlan, previous: Mapping[str, bytes], max_children: int = MAX_CHILDREN) -> dict[str, bytes]:
+class StatusMemory:
+    """What was told in the last pass, so that telling costs what has changed; an empty one comes to the same."""
+
+    def __init__(self) -> None:
+        self.owners = OwnerMemory()
+        self.summary = SummaryMemory()
+        self._standing: dict[ObjectKey, tuple[ObjectStatus, _Standing]] = {}
+
+    def stand(
+        self, statuses: Iterable[ObjectStatus], previous: Mapping[str, bytes], large: Set[str], now: str
+    ) -> list[_Standing]:
+        """Return how the file of each object is to stand; `previous` are the files that stand there now.
+
+        Files in `large` are not written as long as all is well.
+        """
+        before, self._standing = self._standing, {}
+        for status in statuses:
+            was, known = before.get(status.key, (None, None))
+            if known is None or (was is not status and was != status) or not known.stands(previous, large):
+                known = _stand(status, previous, now)
+            self._standing[status.key] = (status, known)
+        return [standing for _, standing in self._standing.values()]
+
+
+def status_files(
+    plan: FleetPlan,
+    previous: Mapping[str, bytes],
+    max_children: int = MAX_CHILDREN,
+    memory: StatusMemory | None = None,
+) -> dict[str, bytes]:
     """Return all files of the status branch by path; `previous` are those that stand there now.
 
     The healthy children of a set with more than `max_children` are counted in the set, not written. The
     variants of a set that failed stay as they are, and so does what an unreadable file may still hold.
     """
-    now = rfc3339(plan.as_of)
-    standing = [_stand(status, previous, now) for status in owner_statuses(plan).values()]
+    memory = memory or StatusMemory()
     large = frozenset(_children_of_large_sets(plan, max_children))
-    files = {one.path: one.content() for one in standing if one.path not in large or not is_well(one.document)}
+    standing = memory.stand(owner_statuses(plan, memory.owners).values(), previous, large, rfc3339(plan.as_of))
+    files = {one.path: one.written for one in standing if one.path not in large or not one.is_well}
     files |= _own_files(plan)
-    left = _left_alone(plan, previous) - {*files, *(one.path for one in standing)}
-    files |= {path: previous[path] for path in left}
-    return dict(sorted({**files, SUMMARY: summary_file(plan, [one.document for one in standing])}.items()))
+    if left := _left_alone(plan, previous):
+        kept = left - {*files, *(one.path for one in standing)}
+        files |= {path: previous[path] for path in kept}
+    summary = summary_file(plan, [one.entries for one in standing], memory.summary)
+    return dict(sorted({**files, SUMMARY: summary}.items()))
 
 
 @dataclass(frozen=True)
@@ -52,9 +84,25 @@ class _Standing:
     known: Mapping[str, Any]
     previous: bytes
 
-    def content(self) -> bytes:
-        """Return its bytes; those that stand there say the same most of the time."""
+    @cached_property
+    def written(self) -> bytes:
+        """Its bytes; those that stand there say the same most of the time."""
         return self.previous if self.document == self.known else emit(self.document).encode()
+
+    def stands(self, previous: Mapping[str, bytes], large: Set[str]) -> bool:
+        """Return whether this is what stands there, or that nothing does because all is well with one of many."""
+        there = previous.get(self.path)
+        return there == self.written if there is not None else self.path in large and self.is_well
+
+    @cached_property
+    def entries(self) -> Entries:
+        """What the summary lists of it."""
+        return entries_of(self.document)
+
+    @property
+    def is_well(self) -> bool:
+        """Whether the object is ready, with nothing between its drafts and their approval."""
+        return self.entries.is_well
 
 
 def _stand(status: ObjectStatus, previous: Mapping[str, bytes], now: str) -> _Standing:
@@ -92,8 +140,10 @@ def _left_alone(plan: FleetPlan, previous: Mapping[str, bytes]) -> set[str]:
     if not plan.complete:
         return {path for path in previous if path != SUMMARY}
     folders = tuple(files_folder(one.folder, one.key) for one in plan.room.statuses if one.folder and one.files is None)
-    own = {path for path in previous if path.startswith(folders)}
     kept = {(key.kind, key.namespace, key.name) for key in plan.room.kept}
+    if not (folders or kept):
+        return set()
+    own = {path for path in previous if path.startswith(folders)}
     variants = [path for path in previous if path.startswith("objects/") and "/PackageVariant/" in path]
     return own | {path for path in variants if kept and _makers(_read(previous[path])) & kept}
 
@@ -103,7 +153,8 @@ def _own_files(plan: FleetPlan) -> dict[str, bytes]:
     return {
         files_folder(one.folder, one.key) + name: content
         for one in plan.room.statuses
-        for name, content in (one.files or {}).items()
+        if one.files
+        for name, content in one.files.items()
     }
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from itertools import chain
 from typing import Any
 
@@ -21,6 +22,7 @@ from reconciler.reporting.policies import policy_statuses
 from reconciler.reporting.presets import is_preset, room_statuses
 from reconciler.reporting.status_file import told
 from reconciler.reporting.tally import tally
+from reconciler.rules.remembered import Unmoved
 from reconciler.rules.variant import ConfigStatus, Variant
 from reconciler.rules.variants.status import variants_ready
 from reconciler.snapshot.trace import ABSENT
@@ -46,25 +48,73 @@ class ObjectStatus:
     spec: Mapping[str, object] | None = None
     metadata: Mapping[str, object] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def is_ready(self) -> bool:
         """Whether its condition Ready is True."""
         return any((one.type, one.status) == ("Ready", "True") for one in self.conditions)
 
 
-def owner_statuses(plan: FleetPlan) -> dict[ObjectKey, ObjectStatus]:
+class OwnerMemory:
+    """What was told of owners in the last pass: of what is the very same, the same status is told, as the same object.
+
+    A pass with an empty one comes to the same.
+    """
+
+    def __init__(self) -> None:
+        self.outcomes: Unmoved[tuple[ObjectStatus, ...]] = Unmoved()
+        self.repositories: Unmoved[ObjectStatus] = Unmoved()
+        self.configured: Unmoved[ObjectStatus] = Unmoved()
+        self.makers: Unmoved[ObjectStatus] = Unmoved()
+        self.children: Unmoved[frozenset[ObjectKey]] = Unmoved()
+
+    def turn(self) -> None:
+        """End a pass: what it did not ask for is forgotten."""
+        for one in (self.outcomes, self.repositories, self.configured, self.makers, self.children):
+            one.turn()
+
+
+def owner_statuses(plan: FleetPlan, memory: OwnerMemory | None = None) -> dict[ObjectKey, ObjectStatus]:
     """Return the status of every object that wants a package, of those that made them, and of destinations."""
-    told_of: dict[ObjectKey, list[ObjectStatus]] = {}
-    for status in (*_stalled(plan), *_unread(plan), *_outcomes(plan)):
-        told_of.setdefault(status.key, []).append(status)
-    spreading = {variant.owner.key for variant in plan.room.variants if variant.spreads}
-    found = {key: united(all_of) if key in spreading else all_of[-1] for key, all_of in told_of.items()}
+    memory = memory or OwnerMemory()
+    found = _found(plan, memory)
     statuses = (*room_statuses(plan), *policy_statuses(plan))
     config = {one.key: one for one in statuses}
-    owners = {key: _with_config(status, config.get(key)) for key, status in found.items()}
-    makers = [_maker(one, owners) for one in statuses if one.key not in owners]
-    repositories = [_repository(one) for one in plan.destinations]
+    owners = {key: _configured(status, config.get(key), memory) for key, status in found.items()}
+    unready = frozenset(key for key, one in owners.items() if not one.is_ready)
+    makers = [_remembered_maker(one, owners, unready, memory) for one in statuses if one.key not in owners]
+    repositories = [memory.repositories.of((one,), partial(_repository, one)) for one in plan.destinations]
+    memory.turn()
     return {**{one.key: one for one in repositories}, **{one.key: one for one in makers}, **owners}
+
+
+def _found(plan: FleetPlan, memory: OwnerMemory) -> dict[ObjectKey, ObjectStatus]:
+    """Return what outcomes, and reasons why there is none, tell of each owner; of several the last word."""
+    of_each = (memory.outcomes.of((one,), partial(_outcomes, one)) for one in plan.destinations)
+    told_of = [*_stalled(plan), *_unread(plan), *chain.from_iterable(of_each)]
+    found = {one.key: one for one in told_of}
+    spreading = {variant.owner.key for variant in plan.room.variants if variant.spreads}
+    if spreading:
+        several: dict[ObjectKey, list[ObjectStatus]] = {}
+        for one in told_of:
+            if one.key in spreading:
+                several.setdefault(one.key, []).append(one)
+        found |= {key: united(all_of) for key, all_of in several.items()}
+    return found
+
+
+def _configured(status: ObjectStatus, config: ConfigStatus | None, memory: OwnerMemory) -> ObjectStatus:
+    if config is None:
+        return status
+    return memory.configured.of((status, config), lambda: _with_config(status, config))
+
+
+def _remembered_maker(
+    config: ConfigStatus, owners: Mapping[ObjectKey, ObjectStatus], unready: Set[ObjectKey], memory: OwnerMemory
+) -> ObjectStatus:
+    """Return what is told of a maker: the same as before while all of its children are ready."""
+    children = memory.children.of((config,), lambda: frozenset(config.children))
+    all_ready = unready.isdisjoint(children) and children <= owners.keys()
+    return memory.makers.of((config,), lambda: _maker(config, owners)) if all_ready else _maker(config, owners)
 
 
 def united(statuses: Sequence[ObjectStatus]) -> ObjectStatus:
@@ -101,25 +151,27 @@ def _stalled(plan: FleetPlan) -> Iterator[ObjectStatus]:
 
 def _unread(plan: FleetPlan) -> Iterator[ObjectStatus]:
     """Yield variants whose destination cannot be read or written: an error after validation."""
-    faults = {one.destination.key: errors(one.findings) for one in plan.destinations}
+    faults = {one.destination.key: errors(one.findings) for one in plan.destinations if one.findings}
     places = {(key.namespace, key.name): findings for key, findings in faults.items() if findings}
-    for variant in plan.room.variants:
+    for variant in plan.room.variants if places else ():
         if findings := places.get((variant.place.namespace, variant.place.repository)):
             message = "; ".join(finding.message for finding in findings)
             yield _status(variant, (VALID, Condition("Ready", "False", "Error", message)))
 
 
-def _outcomes(plan: FleetPlan) -> Iterator[ObjectStatus]:
-    for destination in plan.destinations:
-        for outcome in destination.outcomes:
-            fields = {
-                "downstreamTargets": _targets(outcome, _record(outcome, destination)),
-                "upstream": _upstream(outcome.variant),
-                "contextDependencies": _dependencies(outcome),
-                "pending": _pending(outcome),
-            }
-            conditions = outcome.conditions if isinstance(outcome, Blocked) else (VALID, _ready(outcome.variant))
-            yield _status(outcome.variant, conditions, told(fields))
+def _outcomes(plan: DestinationPlan) -> tuple[ObjectStatus, ...]:
+    return tuple(_outcome(one, plan) for one in plan.outcomes)
+
+
+def _outcome(outcome: Outcome, plan: DestinationPlan) -> ObjectStatus:
+    fields = {
+        "downstreamTargets": _targets(outcome, _record(outcome, plan)),
+        "upstream": _upstream(outcome.variant),
+        "contextDependencies": _dependencies(outcome),
+        "pending": _pending(outcome),
+    }
+    conditions = outcome.conditions if isinstance(outcome, Blocked) else (VALID, _ready(outcome.variant))
+    return _status(outcome.variant, conditions, told(fields))
 
 
 def _ready(variant: Variant) -> Condition:
@@ -179,10 +231,8 @@ def _pending(outcome: Outcome) -> list[str]:
             return moves
 
 
-def _with_config(status: ObjectStatus, config: ConfigStatus | None) -> ObjectStatus:
+def _with_config(status: ObjectStatus, config: ConfigStatus) -> ObjectStatus:
     """Add what the room says of the object; of a condition that both know, the outcome's counts."""
-    if config is None:
-        return status
     conditions = upsert(config.conditions, *status.conditions)
     fields = {**config.fields, **status.fields}
     return replace(status, conditions=conditions, fields=fields, spec=config.spec, metadata=config.metadata)

@@ -18,6 +18,9 @@ _WAITS = ("proposed", "declined")
 
 def room_statuses(plan: FleetPlan) -> Iterator[ConfigStatus]:
     """Yield what the rooms say of config objects; presets with what became of each of their Plugins."""
+    if not any(is_preset(one.key) for one in plan.room.statuses):
+        yield from plan.room.statuses
+        return
     states = {outcome.variant.owner.key: _state(outcome) for _, outcome in plan.outcomes()}
     plugins = {key: state for key, state in states.items() if (key.group, key.kind) == (GROUP, PLUGIN)}
     leaving = _leaving(plan)

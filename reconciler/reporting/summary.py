@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from reconciler.krm.yaml import emit
@@ -12,6 +14,7 @@ from reconciler.reporting.leaving import waiting_data
 from reconciler.reporting.sections import items, section
 from reconciler.reporting.status_file import told
 from reconciler.reporting.tally import ENDS, tally
+from reconciler.rules.remembered import Unmoved
 
 SUMMARY = "summary.yaml"
 _MOST_LISTED = 1000
@@ -19,33 +22,55 @@ _MOST_LISTED = 1000
 StatusDocument = Mapping[str, Any]
 
 
-def summary_file(plan: FleetPlan, documents: Iterable[StatusDocument]) -> bytes:
+@dataclass(frozen=True)
+class Entries:
+    """What the summary lists of one object, by its name."""
+
+    name: str
+    not_ready: tuple[dict[str, Any], ...]
+    gated: tuple[dict[str, Any], ...]
+    is_well: bool
+
+
+def entries_of(document: StatusDocument) -> Entries:
+    """Return what the summary lists of an object of the status branch.
+
+    It is well when it is ready, with nothing between its drafts and their approval.
+    """
+    ready = any((one.get("type"), one.get("status")) == ("Ready", "True") for one in _conditions(document))
+    gated = tuple(_gated(document))
+    return Entries(_name(document), tuple(_not_ready(document)), gated, ready and not gated)
+
+
+class SummaryMemory:
+    """The tallies of destinations that were planned for in the last pass."""
+
+    def __init__(self) -> None:
+        self.tallies: Unmoved[Mapping[str, int]] = Unmoved()
+
+
+def summary_file(plan: FleetPlan, objects: Iterable[Entries], memory: SummaryMemory) -> bytes:
     """Return `summary.yaml`: `totals`, and up to 1,000 each of `notReady`, `gated`, `held`, `leaving` and `findings`.
 
-    `documents` are the objects of the status branch as they will stand there. A list that is longer ends at
+    `objects` are those of the status branch as they will stand there. A list that is longer ends at
     1,000; its whole length stands in `totals`.
     """
-    known = sorted(documents, key=_name)
-    lists = {
-        "notReady": [one for document in known for one in _not_ready(document)],
-        "gated": [one for document in known for one in _gated(document)],
+    known = sorted((one for one in objects if one.not_ready or one.gated), key=lambda one: one.name)
+    lists: dict[str, list[dict[str, Any]]] = {
+        "notReady": [entry for one in known for entry in one.not_ready],
+        "gated": [entry for one in known for entry in one.gated],
         "held": list(_held(plan)),
         "leaving": [dict(one) for destination in plan.destinations for one in waiting_data(destination)],
         "findings": findings_data(plan.all_findings()),
     }
-    totals = {**_totals(plan), **{name: len(listed) for name, listed in lists.items()}}
+    totals = {**_totals(plan, memory), **{name: len(listed) for name, listed in lists.items()}}
     document = {"totals": totals, **{name: listed[:_MOST_LISTED] for name, listed in lists.items() if listed}}
     return emit(document).encode()
 
 
-def is_well(document: StatusDocument) -> bool:
-    """Tell whether an object is ready, with nothing between its drafts and their approval."""
-    ready = any((one.get("type"), one.get("status")) == ("Ready", "True") for one in _conditions(document))
-    return ready and not list(_gated(document))
-
-
-def _totals(plan: FleetPlan) -> dict[str, int]:
-    tallies = [tally(destination) for destination in plan.destinations]
+def _totals(plan: FleetPlan, memory: SummaryMemory) -> dict[str, int]:
+    tallies = [memory.tallies.of((one,), partial(tally, one)) for one in plan.destinations]
+    memory.tallies.turn()
     ends = {end: sum(one[end] for one in tallies) for end in ENDS}
     stalled = len(plan.room.stalled)
     return {"destinations": len(plan.destinations), "packages": sum(ends.values()), **ends, "stalled": stalled}

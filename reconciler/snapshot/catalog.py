@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from reconciler.krm import codes as yaml_codes
@@ -86,6 +87,25 @@ ParseMemory = MutableMapping[BlobId, Parsed]
 
 
 @dataclass(frozen=True)
+class _FileRead:
+    """What one file has, by the id of its content: its objects, and what is wrong with those that count for none."""
+
+    id: BlobId
+    objects: tuple[ConfigObject, ...]
+    nameless: tuple[Finding, ...]
+
+    @cached_property
+    def by_key(self) -> Mapping[ObjectKey, ConfigObject]:
+        """Its objects by identity."""
+        return {one.key: one for one in self.objects}
+
+    @cached_property
+    def misspelt(self) -> tuple[ConfigObject, ...]:
+        """The objects whose kind nobody reads, though it looks like one that is read."""
+        return tuple(one for one in self.objects if one.key.group == PORCH_GROUP and _is_misspelt(one.key.kind))
+
+
+@dataclass(frozen=True)
 class Catalog:
     """What one config commit says. Objects that stand there twice count for nothing (design 10.2).
 
@@ -98,6 +118,7 @@ class Catalog:
     duplicates: frozenset[ObjectKey] = frozenset()
     _by_kind: Mapping[tuple[str, str], tuple[ConfigObject, ...]] = field(default_factory=dict)
     copies: Mapping[ObjectKey, tuple[ConfigObject, ...]] = field(default_factory=dict)
+    _files: Mapping[str, _FileRead] = field(default_factory=dict)
 
     @property
     def is_whole(self) -> bool:
@@ -152,34 +173,57 @@ def read_catalog(
     the same place, is that very object: whoever has made something of it can tell by that.
     """
     memory = {} if memory is None else memory
-    known = {(one.file, one.document): one for one in before.objects.values()} if before else {}
-    found: dict[ObjectKey, list[ConfigObject]] = {}
     unreadable = [
         Unreadable(path, FILE_UNREADABLE.finding(f"{path}: {why}", Where(path)))
         for path, why in sorted((unread or {}).items())
         if is_config_path(path)
     ]
-    findings: list[Finding] = []
+    reads: dict[str, _FileRead] = {}
     for path, file in _config_files(files):
+        known = before._files.get(path) if before else None
         parsed = _parse(file, memory, limits)
         if isinstance(parsed, YamlError):
             finding = _YAML[parsed.code].finding(f"{path}:{parsed.line}: {parsed.message}", Where(path, parsed.line))
             unreadable.append(Unreadable(path, finding))
-            continue
-        for document in parsed:
-            read = _read_object(path, document)
-            if isinstance(read, Finding):
-                findings.append(read)
-            elif read is not None:
-                found.setdefault(read.key, []).append(known.get((path, document), read))
-    twice = {key: same for key, same in found.items() if len(same) > 1}
-    findings += [
-        _misspelt(same[0]) for key, same in found.items() if key.group == PORCH_GROUP and _is_misspelt(key.kind)
+        else:
+            reads[path] = known if known and known.id == file.id else _read_file(path, file.id, parsed, known)
+    return _catalog(reads, tuple(unreadable), before)
+
+
+def _read_file(path: str, blob: BlobId, documents: Iterable[Document], before: _FileRead | None) -> _FileRead:
+    known = {one.document: one for one in before.objects} if before else {}
+    found = [(document, read) for document in documents if (read := _read_object(path, document)) is not None]
+    objects = tuple(known.get(document, read) for document, read in found if not isinstance(read, Finding))
+    return _FileRead(blob, objects, tuple(read for _, read in found if isinstance(read, Finding)))
+
+
+def _catalog(reads: Mapping[str, _FileRead], unreadable: tuple[Unreadable, ...], before: Catalog | None) -> Catalog:
+    found: dict[ObjectKey, ConfigObject] = {}
+    for read in reads.values():
+        found.update(read.by_key)
+    is_plain = len(found) == sum(len(read.objects) for read in reads.values())
+    twice = {} if is_plain else _twice(reads.values())
+    misspelt: dict[ObjectKey, ConfigObject] = {}
+    for one in chain.from_iterable(read.misspelt for read in reads.values()):
+        misspelt.setdefault(one.key, one)
+    findings = [
+        *chain.from_iterable(read.nameless for read in reads.values()),
+        *map(_misspelt, misspelt.values()),
+        *(_duplicate(one, same) for same in twice.values() for one in same),
     ]
-    findings += [_duplicate(one, same) for same in twice.values() for one in same]
-    objects = {key: found[key][0] for key in sorted(found) if key not in twice}
+    # most of the time files change, and not what objects there are
+    names = before.objects if before and before.objects.keys() == found.keys() else sorted(found)
+    objects = {key: found[key] for key in names if key not in twice}
     copies = {key: tuple(twice[key]) for key in sorted(twice)}
-    return Catalog(objects, tuple(unreadable), tuple(findings), frozenset(twice), _group(objects), copies)
+    kinds = _group(objects)
+    return Catalog(objects, unreadable, tuple(findings), frozenset(twice), kinds, copies, reads)
+
+
+def _twice(reads: Iterable[_FileRead]) -> dict[ObjectKey, list[ConfigObject]]:
+    found: dict[ObjectKey, list[ConfigObject]] = {}
+    for one in chain.from_iterable(read.objects for read in reads):
+        found.setdefault(one.key, []).append(one)
+    return {key: same for key, same in found.items() if len(same) > 1}
 
 
 def _config_files(files: FileTree) -> Iterator[tuple[str, File]]:

@@ -17,7 +17,7 @@ from reconciler.gitio.url import check_allowed, parse_url
 from reconciler.krm.yaml import YamlError, parse
 from reconciler.planning.fleet import FleetPlan
 from reconciler.reporting.commit_message import status_commit_message
-from reconciler.reporting.objects import status_files
+from reconciler.reporting.objects import StatusMemory, status_files
 from reconciler.reporting.summary import SUMMARY
 from reconciler.settings import Settings, SettingsError
 from reconciler.web.address import ListenError
@@ -93,7 +93,8 @@ def build_folder(settings: Settings, out: Path) -> Folder:
 
 
 def _status_files(settings: Settings) -> Callable[[FleetPlan, Mapping[str, bytes]], Mapping[str, bytes]]:
-    return lambda plan, previous: status_files(plan, previous, settings.status.max_children)
+    memory = StatusMemory()
+    return lambda plan, previous: status_files(plan, previous, settings.status.max_children, memory)
 
 
 def listen(webhooks: Webhooks, settings: Settings) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from operator import is_
 from pathlib import Path
 
 from reconciler import __version__
@@ -27,10 +28,10 @@ from reconciler.planning.destination import conflicts as destination_conflicts
 from reconciler.planning.last_mile import LastMile
 from reconciler.planning.lint import lint_functions, lint_generated, lint_places, lint_repositories
 from reconciler.planning.render import Engine, Renderer
-from reconciler.planning.state import DestinationState, PackageRecord
+from reconciler.planning.state import DestinationState
 from reconciler.planning.tags import Tagging
 from reconciler.planning.templates import Templating
-from reconciler.rules.clusters.inventory import Inventory, read_inventory
+from reconciler.rules.clusters.inventory import CLUSTER_KINDS, Inventory, read_inventory
 from reconciler.rules.clusters.versions import KnownClusters, read_known_clusters
 from reconciler.rules.codes import NO_DESTINATION
 from reconciler.rules.composition.kinds import MadeKind, made_kinds
@@ -43,6 +44,8 @@ from reconciler.rules.composition.room import components_of
 from reconciler.rules.overrides.apply import Options
 from reconciler.rules.overrides.clusters import inventory_findings
 from reconciler.rules.overrides.lint import lint_policies
+from reconciler.rules.overrides.model import CLUSTER_KIND, NAMESPACED_KIND
+from reconciler.rules.overrides.model import GROUP as OVERRIDES
 from reconciler.rules.overrides.pod_spec import read_pod_spec_paths
 from reconciler.rules.overrides.read_policy import Policies, read_policies
 from reconciler.rules.placement.room import Surroundings as Around
@@ -51,8 +54,10 @@ from reconciler.rules.presets.lint import lint_presets
 from reconciler.rules.presets.room import Memory as PresetMemory
 from reconciler.rules.presets.room import Surroundings as PresetSurroundings
 from reconciler.rules.presets.room import presets_of
-from reconciler.rules.remembered import Remembered
+from reconciler.rules.remembered import Remembered, Unmoved
 from reconciler.rules.repository import Repositories, Repository, read_repositories
+from reconciler.rules.templates.model import GROUP as TEMPLATE_RULES
+from reconciler.rules.templates.model import KIND as TEMPLATE_RULE
 from reconciler.rules.templates.model import Options as TemplateOptions
 from reconciler.rules.templates.pairs import Pairs
 from reconciler.rules.templates.read_rule import MergeRules, read_merge_rules
@@ -70,6 +75,9 @@ from reconciler.wiring.options import git_options, merging
 
 _NO_FLEET = "no-fleet.git"
 _REPOSITORY = (PORCH_GROUP, "Repository")
+_LAID_OUT = (
+    *CLUSTER_KINDS, (OVERRIDES, CLUSTER_KIND), (OVERRIDES, NAMESPACED_KIND), (TEMPLATE_RULES, TEMPLATE_RULE),
+)  # fmt: skip
 # no component type may make a kind that rooms read, of whatever group (design 10.22)
 _READ_KINDS = frozenset({
     "Build", "Cluster", "ClusterOverridePolicy", "ClusterPluginDefinition", "ClusterPropagationPolicy", "Environment",
@@ -109,6 +117,8 @@ class Catalogs:
         self._functions = functions
         self._layouts: list[tuple[Catalog, _Layout]] = []
         self._sets_made = SetMemory()
+        self._children = _Children()
+        self._objects_laid_out: tuple[object, ...] = ()
         self._presets_made = PresetMemory()
         self._components_made = ComponentMemory()
         self._published: Remembered[Published] = Remembered()
@@ -188,9 +198,10 @@ class Catalogs:
     def _variants(
         self, layout: _Layout, remotes: Remotes, states: Mapping[Destination, DestinationState], now: int
     ) -> Surroundings:
+        children, held = self._children.of(states)
         return Surroundings(
-            layout.repositories, RemoteUpstreams(remotes, self._resolve), _children(states),
-            self._settings.guards.max_delete_percent, _engine_fact(self._settings), self._limits, now, _held(states),
+            layout.repositories, RemoteUpstreams(remotes, self._resolve), children,
+            self._settings.guards.max_delete_percent, _engine_fact(self._settings), self._limits, now, held,
         )  # fmt: skip
 
     def _presets(self, before: Plugins, engine: str) -> PresetSurroundings:
@@ -250,9 +261,14 @@ class Catalogs:
         # the same for all questions of a pass; a catalog never changes, and two of them may be compared
         known = next((one for one in self._layouts if one[0] is catalog), None)
         if known is None:
-            known = (catalog, self._find_layout(catalog))
+            known = (catalog, self._layout_before(catalog) or self._find_layout(catalog))
             self._layouts = [*self._layouts[-1:], known]
         return known[1]
+
+    def _layout_before(self, catalog: Catalog) -> _Layout | None:
+        """Return the layout of another catalog that has the very same of what is laid out."""
+        wanted = _laid_out(catalog)
+        return next((layout for other, layout in reversed(self._layouts) if _is_same(_laid_out(other), wanted)), None)
 
     def _find_layout(self, catalog: Catalog) -> _Layout:
         repositories, findings = read_repositories(catalog)
@@ -298,6 +314,18 @@ def _engine_fact(settings: Settings) -> str:
     return f"{__version__} {settings.merge.profile}{merges}{ruled}{lets_run}"
 
 
+def _laid_out(catalog: Catalog) -> tuple[object, ...]:
+    """Return all of a catalog that a layout is made of."""
+    if catalog.unreadable or catalog.findings or catalog.duplicates:
+        # what is in doubt depends on more than objects
+        return (catalog,)
+    return tuple(one for kind in _LAID_OUT for one in catalog.of_kind(*kind))
+
+
+def _is_same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
+    return len(one) == len(other) and all(map(is_, one, other))
+
+
 def _named_upstreams(catalog: Catalog) -> Iterator[Place]:
     """Yield the place of each package that somebody's upstream may be: its tags are wanted, too."""
     for kind in ("PackageVariant", "PackageVariantSet", "PackageRevisionSet"):
@@ -320,6 +348,8 @@ def _destination(one: Repository, url: str) -> Destination:
 
 def _housed(result: RoomResult, layout: _Layout, catalog: Catalog) -> RoomResult:
     """Return the result without packages for clusters that have no place: no Repository, and no fleet (design 10.3)."""
+    if not layout.homeless:
+        return result
     lost = sorted({one.place.repository for one in result.variants} & set(layout.homeless))
     findings = (_no_destination(catalog.objects[layout.inventory.homes[name]], name) for name in lost)
     variants = tuple(one for one in result.variants if one.place.repository not in layout.homeless)
@@ -339,25 +369,45 @@ def _of_fleet(one: ConfigObject, url: str) -> Destination:
     )
 
 
-def _children(states: Mapping[Destination, DestinationState]) -> dict[ObjectKey, list[TargetKey]]:
-    children: dict[ObjectKey, list[TargetKey]] = {}
-    for maker, key, _ in _made_by_sets(states):
-        children.setdefault(maker, []).append(key)
-    return children
+@dataclass(frozen=True)
+class _Made:
+    """A package that a set has made; `existing` is how many it had when this one was first held, else 0."""
+
+    maker: ObjectKey
+    key: TargetKey
+    existing: int
 
 
-def _held(states: Mapping[Destination, DestinationState]) -> dict[ObjectKey, dict[TargetKey, int]]:
-    held: dict[ObjectKey, dict[TargetKey, int]] = {}
-    for maker, key, record in _made_by_sets(states):
-        if count := record.outcome.get("existing"):
-            held.setdefault(maker, {})[key] = count
-    return held
+class _Children:
+    """What the states of destinations say that sets have made; of a state that is the same it is not read again."""
+
+    def __init__(self) -> None:
+        self._made: Unmoved[tuple[_Made, ...]] = Unmoved()
+        self._known: dict[ObjectKey, list[TargetKey]] = {}
+
+    def of(
+        self, states: Mapping[Destination, DestinationState]
+    ) -> tuple[Mapping[ObjectKey, Sequence[TargetKey]], Mapping[ObjectKey, Mapping[TargetKey, int]]]:
+        """Return the places of each set's packages, and how many it had, by place, of those that are held.
+
+        What a set has had before is the same object.
+        """
+        children: dict[ObjectKey, list[TargetKey]] = {}
+        held: dict[ObjectKey, dict[TargetKey, int]] = {}
+        for destination, state in states.items():
+            for one in self._made.of((state,), partial(_made_by_sets, destination.name, state)):
+                children.setdefault(one.maker, []).append(one.key)
+                if one.existing:
+                    held.setdefault(one.maker, {})[one.key] = one.existing
+        self._made.turn()
+        known = ((maker, self._known.get(maker), found) for maker, found in children.items())
+        self._known = {maker: before if before == found and before else found for maker, before, found in known}
+        return self._known, held
 
 
-def _made_by_sets(
-    states: Mapping[Destination, DestinationState],
-) -> Iterator[tuple[ObjectKey, TargetKey, PackageRecord]]:
-    for destination, state in states.items():
-        for package, record in state.standing():
-            if record.owner.set:
-                yield record.owner.set, TargetKey(destination.name, package), record
+def _made_by_sets(name: str, state: DestinationState) -> tuple[_Made, ...]:
+    return tuple(
+        _Made(record.owner.set, TargetKey(name, package), record.outcome.get("existing") or 0)
+        for package, record in state.standing()
+        if record.owner.set
+    )

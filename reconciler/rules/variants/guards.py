@@ -53,9 +53,9 @@ def guard_deletions(
 
 def name_conflict(expansion: Expansion, foreign_names: Collection[str]) -> SetFailure | None:
     """Tell which wanted variants have the names of PackageVariants that are not this set's (porch 11.6)."""
-    taken = [variant.name for variant in expansion.variants if variant.name in foreign_names]
-    if not taken:
+    if expansion.names.isdisjoint(foreign_names):
         return None
+    taken = [variant.name for variant in expansion.variants if variant.name in foreign_names]
     quoted = ", ".join(f'"{name}"' for name in taken)
     return SetFailure("NameConflict", f"package variants with these names exist and are not owned by the set: {quoted}")
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from reconciler.expressions import Limits
+from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
-from reconciler.rules.remembered import Remembered
-from reconciler.rules.variant import ConfigStatus, Stalled, Variant
+from reconciler.rules.remembered import Remembered, Unmoved
+from reconciler.rules.variant import ConfigStatus, RoomResult, Stalled, Variant
 from reconciler.rules.variants.inputs import Described
 from reconciler.rules.variants.model import Upstream
 from reconciler.rules.variants.sets import Expansion, SetFailure, SetWorld
@@ -30,22 +31,36 @@ class Memory:
     def __init__(self) -> None:
         self._expanded: dict[ObjectKey, _Expanded] = {}
         self.placed: Remembered[Placed] = Remembered()
+        self.results: Unmoved[RoomResult] = Unmoved()
+        self.warnings: Unmoved[tuple[Finding, ...]] = Unmoved()
+        self.acyclic: tuple[object, ...] = ()
 
     def end(self, sets: Iterable[ObjectKey]) -> None:
         """End a pass over these sets; what is known of others is forgotten."""
         kept = {*sets}
         self._expanded = {key: one for key, one in self._expanded.items() if key in kept}
-        self.placed.turn()
+        for one in (self.placed, self.results, self.warnings):
+            one.turn()
 
     def expansion(
-        self, one: ConfigObject, world: SetWorld, cel: Limits, expand: Callable[[SetWorld], Expansion | SetFailure]
+        self,
+        one: ConfigObject,
+        world: SetWorld,
+        cel: Limits,
+        ground: Callable[[str], object | None],
+        expand: Callable[[SetWorld], Expansion | SetFailure],
     ) -> Expansion | SetFailure:
-        """Return what a set comes to in a world, expanded now if it is not known, or asks and hears otherwise."""
+        """Return what a set comes to in a world, expanded now if it is not known, or asks and hears otherwise.
+
+        `ground` is what the answers to a question follow from, by the name of the question: on the same ground it need
+        not be asked again.
+        """
         known = self._expanded.get(one.key)
-        if known is None or known.one is not one or known.cel != cel or not known.holds(world):
+        if known is None or known.one is not one or known.cel != cel or not known.holds(world, ground):
             asked = _Asking(world)
             known = _Expanded(one, cel, asked.answers, expand(asked))
-            self._expanded[one.key] = known
+        grounds = {name: ground(name) for name in known.asked}
+        self._expanded[one.key] = replace(known, grounds=grounds)
         return known.outcome
 
 
@@ -60,10 +75,19 @@ class _Expanded:
     cel: Limits
     answers: Mapping[Question, Any]
     outcome: Expansion | SetFailure
+    grounds: Mapping[str, object | None] = field(default_factory=dict)
 
-    def holds(self, world: SetWorld) -> bool:
+    @property
+    def asked(self) -> Iterable[str]:
+        """The names of its questions."""
+        return dict.fromkeys(name for name, _ in self.answers)
+
+    def holds(self, world: SetWorld, ground: Callable[[str], object | None]) -> bool:
         """Return whether a world gives the same answers."""
-        return all(getattr(world, name)(*words) == answer for (name, words), answer in self.answers.items())
+        firm = {name for name, known in self.grounds.items() if known is not None and ground(name) is known}
+        return all(
+            name in firm or getattr(world, name)(*words) == answer for (name, words), answer in self.answers.items()
+        )
 
 
 @dataclass

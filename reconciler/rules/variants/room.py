@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from functools import partial
 from itertools import chain
+from operator import is_
 
 from reconciler.krm.findings import Finding
 from reconciler.rules.repository import kptfile_url
@@ -31,19 +32,27 @@ def variants_of(catalog: Catalog, around: Surroundings, memory: Memory | None = 
     taken: defaultdict[str, set[str]] = defaultdict(set)
     for one in written:
         taken[one.key.namespace].add(one.key.name)
-    results = []
+    results: list[RoomResult] = []
     for one in catalog.of_kind(PORCH_GROUP, "PackageVariantSet"):
         names = taken[one.key.namespace]
         results.append(result := result_of_set(one, catalog, around, upstreams, names, memory))
         # two sets can come to one name: the first of them keeps it, and the other is told of the conflict
         names |= {status.key.name for status in result.statuses if status.spec is not None}
-    memory.end(one.key for one in catalog.of_kind(PORCH_GROUP, "PackageVariantSet"))
     results += (result_of_variant(one, around, upstreams) for one in written)
-    told = RoomResult(findings=tuple(_warnings_of_today(results)))
-    return without_cycles(joined([*results, result_of_pins(catalog, around, upstreams), told]), catalog, around)
+    odd = chain.from_iterable(memory.warnings.of((one.variants,), partial(_warnings_of_today, one)) for one in results)
+    told = RoomResult(findings=tuple(odd))
+    memory.end(one.key for one in catalog.of_kind(PORCH_GROUP, "PackageVariantSet"))
+    found = joined([*results, result_of_pins(catalog, around, upstreams), told])
+    # what goes where, and comes from where, is as it was: then there is no cycle either
+    ground = (around.repositories, *found.variants, *found.stalled)
+    if len(ground) == len(memory.acyclic) and all(map(is_, ground, memory.acyclic)):
+        return found
+    kept = without_cycles(found, catalog, around)
+    memory.acyclic = ground if kept is found else ()
+    return kept
 
 
-def _warnings_of_today(results: list[RoomResult]) -> Iterator[Finding]:
-    """Yield what is odd about references now; what a package remembers is what was odd when it was rendered."""
-    for variant in chain.from_iterable(one.variants for one in results):
-        yield from (finding for finding in variant.findings if finding.code == UPSTREAM_WARNING.name)
+def _warnings_of_today(result: RoomResult) -> tuple[Finding, ...]:
+    """Return what is odd about references now; what a package remembers is what was odd when it was rendered."""
+    known = chain.from_iterable(variant.findings for variant in result.variants)
+    return tuple(finding for finding in known if finding.code == UPSTREAM_WARNING.name)

@@ -20,6 +20,7 @@ from reconciler.rules.variants.field_places import field_finding, field_findings
 from reconciler.rules.variants.guards import Deletions, guard_deletions, name_conflict
 from reconciler.rules.variants.memory import Memory, Placed
 from reconciler.rules.variants.model import Upstream
+from reconciler.rules.variants.naming import TargetKey
 from reconciler.rules.variants.portability import portability_notes
 from reconciler.rules.variants.read_set import REVISION_SET_API_VERSION, read_package_variant_set
 from reconciler.rules.variants.read_variant import VARIANT_API_VERSION
@@ -90,7 +91,7 @@ def _expand(
     one: ConfigObject, spec: PackageVariantSetSpec, view: _SetView, taken: Collection[str], memory: Memory
 ) -> Expansion | SetFailure:
     cel = view.around.cel
-    expansion = memory.expansion(one, view, cel, lambda world: _expanded(one, spec, world, cel))
+    expansion = memory.expansion(one, view, cel, view.ground, lambda world: _expanded(one, spec, world, cel))
     return expansion if isinstance(expansion, SetFailure) else name_conflict(expansion, taken) or expansion
 
 
@@ -107,12 +108,18 @@ def _failure(one: ConfigObject, failure: SetFailure | SkippedTarget) -> Finding:
 
 def _reconciled(one: ConfigObject, expansion: Expansion, view: _SetView, memory: Memory) -> RoomResult:
     around = view.around
+    key = (Same(expansion), *_made_of(expansion, view))
+    placed = memory.placed.of(key, lambda: _placed(one, expansion, view))
+    parts = (one, expansion, placed, around.children.get(one.key, _NOTHING), around.held.get(one.key, _NOTHING))
+    return memory.results.of(parts, lambda: _told(one, expansion, placed, around))
+
+
+def _told(one: ConfigObject, expansion: Expansion, made: Placed, around: Surroundings) -> RoomResult:
     guarded = guard_deletions(
         expansion, around.children.get(one.key, ()), one.annotations, around.max_delete_percent,
         around.held.get(one.key, {}),
     )  # fmt: skip
-    key = (Same(expansion), *_made_of(expansion, view))
-    placed, statuses = memory.placed.of(key, lambda: _placed(one, expansion, view))
+    placed, statuses = made
     return RoomResult(
         tuple(variant for variant in placed if not isinstance(variant, Stalled)),
         tuple(stalled for stalled in placed if isinstance(stalled, Stalled)),
@@ -131,18 +138,16 @@ def _placed(one: ConfigObject, expansion: Expansion, view: _SetView) -> Placed:
 def _made_of(expansion: Expansion, view: _SetView) -> Iterator[Hashable]:
     """Yield what the variants of a set are made of beside what it says of them."""
     around, namespace = view.around, view.namespace
-    specs = [one.spec for one in expansion.variants]
     yield around.engine
-    yield around.now if any(one.upstream.settle_seconds for one in specs) else 0
-    for upstream in dict.fromkeys(one.upstream for one in specs):
+    yield around.now if any(one.settle_seconds for one in expansion.upstreams) else 0
+    for upstream in expansion.upstreams:
         found = view.upstreams.resolve(namespace, upstream)
         yield found
         if isinstance(found, Resolved):
             repository = around.repositories[namespace, found.repository]
             seconds = around.upstreams.seconds(repository, found.commit)
             yield (repository.url, around.upstreams.url(repository), seconds)
-    known = (around.repositories.get((namespace, one.downstream.repo)) for one in specs)
-    yield tuple(one.deployment if one else None for one in known)
+    yield view.deployments(expansion)
 
 
 def _guard(one: ConfigObject, guarded: Deletions) -> Guard:
@@ -191,6 +196,9 @@ def _target_entry(made: GeneratedVariant) -> dict[str, object]:
     }
 
 
+_NOTHING: Mapping[TargetKey, int] = {}
+
+
 @dataclass(frozen=True)
 class _SetView:
     """What one set may look at: its own namespace only."""
@@ -199,6 +207,15 @@ class _SetView:
     catalog: Catalog
     around: Surroundings
     upstreams: Upstreams
+
+    def ground(self, question: str) -> object | None:
+        """Return what all answers to a question follow from: while it is the same object, they are the same."""
+        return self.around.repositories if question == "repository" else None
+
+    def deployments(self, expansion: Expansion) -> tuple[bool | None, ...]:
+        """Return for each variant whether it goes to a cluster; None without its Repository."""
+        known = (self.around.repositories.get((self.namespace, name)) for name in expansion.repositories)
+        return tuple(one.deployment if one else None for one in known)
 
     def repository(self, name: str) -> Repository | None:
         return self.around.repositories.get((self.namespace, name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 from reconciler.expressions import Limits
@@ -106,6 +107,21 @@ class Expansion:
 
     variants: tuple[GeneratedVariant, ...]
     skipped: tuple[SkippedTarget, ...] = ()
+
+    @cached_property
+    def upstreams(self) -> tuple[Upstream, ...]:
+        """The upstreams that its variants have, each once."""
+        return tuple(dict.fromkeys(one.spec.upstream for one in self.variants))
+
+    @cached_property
+    def repositories(self) -> tuple[str, ...]:
+        """The names of the Repositories that its variants go to, in their order."""
+        return tuple(one.spec.downstream.repo for one in self.variants)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names of its variants."""
+        return frozenset(one.name for one in self.variants)
 
 
 @dataclass(frozen=True)

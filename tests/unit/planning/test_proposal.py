@@ -189,7 +189,7 @@ def test_only_the_revision_changes(before: bytes, after: bytes, written: str | i
 def test_two_objects_of_one_file_and_an_upstream_in_a_list() -> None:
     content = TEXT + b"---\nspec:\n  upstreams:\n    - {tag: x}\n    - {revision: v7, tag: stable}\n"
     lines = [document.line for document in parse(content).documents]
-    other = pin("v7", "v8", line=lines[1], path=("spec", "upstreams", 1), key=replace(KEY, kind="PackageVariantSet"))
+    other = pin("v7", "v8", line=lines[1], path=("spec", "upstreams", 1), key=KEY._replace(kind="PackageVariantSet"))
     proposal = propose([pin(), other], ground(content=content))
 
     assert proposal.after["gw.yaml"].data == content.replace(b"v1", b"v2").replace(b"v7", b"v8")

@@ -185,7 +185,7 @@ NOBODY = Claims((), frozenset(), frozenset(), complete=True)
         pytest.param(replace(NOBODY, stalled=frozenset({"gw"})), DOUBTFUL, ["berlin"], id="it-cannot-be-worked-out"),
         pytest.param(replace(NOBODY, unplaced=frozenset({OWNER})), DOUBTFUL, ["berlin"], id="nor-where-it-goes"),
         pytest.param(
-            replace(NOBODY, alike={(OWNER.namespace, OWNER.name): replace(OWNER, kind="PackageVarient")}),
+            replace(NOBODY, alike={(OWNER.namespace, OWNER.name): OWNER._replace(kind="PackageVarient")}),
             DOUBTFUL,
             ["berlin"],
             id="its-owner-may-be-misspelt",

@@ -83,7 +83,7 @@ STEPS = st.tuples(
 )  # fmt: skip
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @for_all(st.lists(STEPS, min_size=2, max_size=4))
 def test_a_pass_with_a_memory_comes_to_the_same(steps: list[tuple[list[str], int, int]]) -> None:
     remembering = Passes(memory=Memory())

@@ -1,0 +1,63 @@
+"""A service that goes by what it recollects leaves the same as one that has just begun, whatever happens in between."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reconciler.daemon import desk
+from tests.properties.review_world import TEMPLATES, ReviewWorld
+from tests.properties.test_review_machine import CLUSTER, CONFIG, DRAFT, EDIT, MERGE, UPSTREAM, Happening, happening
+
+DAYS = st.lists(
+    st.lists(
+        st.one_of(CONFIG, EDIT, MERGE, UPSTREAM, DRAFT, happening("lose_state", CLUSTER)), min_size=0, max_size=2
+    ),
+    min_size=2, max_size=5,
+)  # fmt: skip
+
+
+@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from(TEMPLATES), DAYS)
+def test_a_warm_service_leaves_what_a_fresh_one_leaves(template: str, days: list[list[Happening]]) -> None:
+    folder = Path(mkdtemp())
+    world = ReviewWorld.new(folder / "world", template)
+    try:
+        world.run("first")
+        for day in days:
+            world.happens(*day)
+            world.compare()
+    finally:
+        world.close()
+        shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize(
+    ("what", "looked_at"),
+    [
+        pytest.param(("write", "note.yaml", "kind: Note\napiVersion: v1\nmetadata: {name: note}\n"), 0, id="elsewhere"),
+        pytest.param(("region", "north", "b"), 1, id="an-object-of-one-cluster"),
+        pytest.param(("wish", "berlin", "logs", 2), 1, id="a-variant-of-one-cluster"),
+        pytest.param(("release", "gateway", 1, 5), 2, id="an-upstream-of-both"),
+        pytest.param(("edit", "draft", 0, "replicas"), 1, id="an-edit-of-one-draft"),
+    ],
+)
+def test_only_what_moved_is_looked_at(
+    what: Happening, looked_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = ReviewWorld.new(tmp_path / "world", TEMPLATES[0])
+    world.run("first")
+    seen = []
+    survey = desk.survey
+    monkeypatch.setattr(desk, "survey", lambda *asked: seen.append(asked[0].name) or survey(*asked))
+
+    world.happens(what)
+    world.run("first")
+
+    assert len(seen) == looked_at, seen
+    world.close()
