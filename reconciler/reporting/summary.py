@@ -47,8 +47,9 @@ def is_well(document: StatusDocument) -> bool:
 def _totals(plan: FleetPlan) -> dict[str, int]:
     tallies = [tally(destination) for destination in plan.destinations]
     ends = {end: sum(one[end] for one in tallies) for end in ENDS}
-    stalled = len(plan.room.stalled)
-    return {"destinations": len(plan.destinations), "packages": sum(ends.values()), **ends, "stalled": stalled}
+    more = {"awaited": len(plan.awaited)} if plan.awaited else {}
+    counts = {"packages": sum(ends.values()), **ends, "stalled": len(plan.room.stalled), **more}
+    return {"destinations": len(plan.destinations), **counts}
 
 
 def _name(document: StatusDocument) -> str:

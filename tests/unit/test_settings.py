@@ -26,7 +26,7 @@ ADDRESS = 'must be host:port, for example "127.0.0.1:8080" or "[::]:8080"; port 
 SECRET = "must name a secret_file beside listen: whoever is not signed is not heard"
 TOP = (
     "approvals, cache, config, drafts, fleet, forge, functions, git, guards, limits, log, max_backoff_seconds, merge, "
-    "poll_jitter_percent, poll_seconds, rules, state_ref, status, webhooks"
+    "poll_jitter_percent, poll_seconds, rules, shard, state_ref, status, webhooks"
 )
 
 
