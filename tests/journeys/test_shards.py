@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Barrier
 
 import pytest
 
-from reconciler.planning.shard import Shard, read_shard
+from reconciler.planning.shard import read_shard
 from tests.support.git_env import git, read_refs
-from tests.support.world import STATE, Pass, World, config_map, injected_set, package, repository, small_world, variant
+from tests.support.shards import Sharded, shard_of, shards_of
+from tests.support.world import STATE, World, config_map, injected_set, package, repository, small_world, variant
+from tests.unit.planning.values import destination
 
-# of three shards, in the order of their numbers
+# every one of three shards has some of them
 NAMES = tuple(f"city-{number}" for number in range(6))
 STATUS = "refs/heads/reconciler/status"
 
@@ -23,14 +28,12 @@ def wide_world(folder: Path) -> World:
     world = small_world(folder)
     world.write({f"clusters/{one}.yaml": None for one in ("berlin", "lisbon")})
     world.write({f"clusters/{one}.yaml": repository(one) for one in NAMES})
-    world.write(
-        {
-            "gateway.yaml": injected_set("gateway", NAMES),
-            "metrics.yaml": variant("metrics", NAMES[0], "metrics"),
-            "more.yaml": variant("metrics-too", NAMES[1], "metrics"),
-        }
-    )
+    world.write({"gateway.yaml": injected_set("gateway", NAMES), "metrics.yaml": metrics("city-0")})
     return world
+
+
+def metrics(cluster: str, version: str = "v1") -> str:
+    return variant("metrics", cluster, "metrics", version)
 
 
 @pytest.fixture
@@ -38,56 +41,229 @@ def world(tmp_path: Path) -> World:
     return wide_world(tmp_path)
 
 
-def shard(world: World, text: str, cache: str = "") -> World:
-    """The same world through the daemon of a shard, with a cache of its own unless it is told to share one."""
-    own = cache or f"cache-{text.replace('/', '-of-')}"
-    return World(world.folder, shard=text, cache=str(world.folder / own))
+def holder(name: str, count: int = 3) -> int:
+    """Return which shard has a cluster."""
+    one = destination(name)
+    return next(index for index in range(1, count + 1) if read_shard(f"{index}/{count}").holds(one))
 
 
-def shards(world: World, count: int) -> list[World]:
-    return [shard(world, f"{index}/{count}") for index in range(1, count + 1)]
+@dataclass(frozen=True)
+class Left:
+    """What daemons leave behind: every ref but the status branch, and the files of that."""
+
+    refs: Mapping[str, str]
+    status: str
+
+    @classmethod
+    def of(cls, world: World) -> Left:
+        refs = {name: commit for name, commit in read_refs(world.fleet).items() if name != STATUS}
+        return cls(refs, git(world.fleet, "rev-parse", f"{STATUS}^{{tree}}"))
 
 
-def in_turns(daemons: list[World]) -> None:
+def in_turns(daemons: Sequence[World]) -> None:
     """Let daemons pass, one after the other, until all of them are silent."""
     for _ in range(5):
-        if all([one.sync().is_silent for one in daemons]):
+        passes = [one.sync() for one in daemons]
+        if all(one.is_silent for one in passes):
             return
     raise AssertionError("never silent")
 
 
-def start_again(world: World) -> Mapping[str, str]:
-    """Take every ref of the fleet away, and return them."""
-    refs = read_refs(world.fleet)
-    for name in refs:
+def at_once(daemons: Sequence[World]) -> None:
+    """Let every daemon begin at the same moment."""
+    ready = Barrier(len(daemons))
+
+    def run(one: World) -> None:
+        ready.wait()
+        one.sync()
+
+    with ThreadPoolExecutor(len(daemons)) as pool:
+        list(pool.map(run, daemons))
+
+
+def start_again(world: World) -> None:
+    """Take every ref of the fleet away, and all that was remembered."""
+    for name in read_refs(world.fleet):
         git(world.fleet, "update-ref", "-d", name)
-    return refs
+    for cache in world.folder.glob("cache*"):
+        shutil.rmtree(cache)
 
 
-def alone(world: World) -> Mapping[str, str]:
-    """Return the refs that one daemon without shards leaves, and leave none of them behind."""
+def left_alone(world: World) -> Left:
+    """Return what one daemon without shards leaves, and leave nothing of it behind."""
     world.settle()
-    return start_again(world)
+    left = Left.of(world)
+    start_again(world)
+    return left
 
 
-def without_status(refs: Mapping[str, str]) -> dict[str, str]:
-    return {name: commit for name, commit in refs.items() if name != STATUS}
-
-
-def status(world: World) -> str:
-    return git(world.fleet, "rev-parse", f"{STATUS}^{{tree}}")
+def test_every_shard_has_some_of_the_clusters() -> None:
+    assert {holder(one) for one in NAMES} == {1, 2, 3}
 
 
 def test_shards_one_after_the_other_make_the_commits_of_a_single_pass(world: World) -> None:
     world.sync()
-    told = status(world)
-    expected = start_again(world)
-    daemons = shards(world, 3)
+    expected = Left.of(world)
+    start_again(world)
+    daemons = shards_of(world, 3)
 
-    written = [one.sync().report.written.keys() for one in daemons]
+    passes = [one.sync() for one in daemons]
 
-    assert without_status(read_refs(world.fleet)) == without_status(expected)
-    assert sorted(name for names in written for name in names) == sorted(NAMES)
+    assert Left.of(world).refs == expected.refs
+    written = [{name for name in NAMES if holder(name) == index} for index in (1, 2, 3)]
+    assert [{*one.report.written} for one in passes] == written
+    assert [one.report.renders for one in passes] == [len(names) + ("city-0" in names) for names in written]
     in_turns(daemons)
-    assert without_status(read_refs(world.fleet)) == without_status(expected)
-    assert status(world) == told
+    assert Left.of(world) == expected
+
+
+def test_a_second_pass_of_each_is_silent(world: World) -> None:
+    daemons = shards_of(world, 3)
+    # the first one tells of all others, and so comes last
+    for one in reversed(daemons):
+        one.sync()
+
+    assert all(one.sync().is_silent for one in daemons)
+
+
+@pytest.mark.parametrize(
+    "cache", [pytest.param("", id="each-with-a-cache-of-its-own"), pytest.param("cache", id="with-one-cache-for-all")]
+)
+def test_shards_and_replicas_race_and_the_refs_end_the_same(world: World, cache: str) -> None:
+    expected = left_alone(world)
+    daemons = shards_of(world, 3)
+    replicas = [shard_of(world, f"{index}/3", cache or f"replica-{index}") for index in (1, 2, 3)]
+
+    at_once([*daemons, *replicas])
+
+    in_turns([*daemons, *replicas])
+    assert Left.of(world) == expected
+    world.release("gateway", "v2", package("gateway", image="2.0", endpoints=config_map("endpoints", "required")))
+    world.write({"gateway.yaml": injected_set("gateway", NAMES, "v2")})
+    at_once([*daemons, *replicas])
+    in_turns([*daemons, *replicas])
+    raced = Left.of(world)
+    assert World(world.folder, cache=str(world.folder / "cache-alone")).sync().is_silent
+    assert Left.of(world) == raced
+
+
+def test_with_one_shard_more_nothing_is_lost_and_no_draft_moves(world: World) -> None:
+    in_turns(shards_of(world, 3))
+    world.merge("city-0", "squash")
+    edited = world.edit("drafts/city-3", "gateway/deployment.yaml", "replicas: 2", "replicas: 5")
+    in_turns(shards_of(world, 3))
+    before = Left.of(world)
+    moved = [one for one in NAMES if holder(one) != holder(one, 4)]
+
+    in_turns(shards_of(world, 4))
+
+    assert moved
+    assert Left.of(world) == before
+    world.release("metrics", "v2", package("metrics", image="2.0"))
+    world.release("gateway", "v2", package("gateway", image="2.0", endpoints=config_map("endpoints", "required")))
+    world.write({"metrics.yaml": metrics("city-0", "v2"), "gateway.yaml": injected_set("gateway", NAMES, "v2")})
+    in_turns(shards_of(world, 4))
+    assert git(world.fleet, "merge-base", edited, "drafts/city-3") == edited
+    assert "replicas: 5" in world.text("drafts/city-3", "gateway/deployment.yaml")
+    assert all("gateway:2.0" in world.text(f"drafts/{one}", "gateway/deployment.yaml") for one in NAMES)
+    assert "metrics:2.0" in world.text("drafts/city-0", "metrics/deployment.yaml")
+
+
+def test_daemons_of_two_numbers_at_the_same_time_lose_nothing(world: World) -> None:
+    """In the middle of a resize a cluster may have two daemons for a while, or none."""
+    expected = left_alone(world)
+    old, new = shards_of(world, 3), shards_of(world, 4)
+
+    at_once([old[0], old[2], *new])
+
+    in_turns([*old, *new])
+    assert Left.of(world) == expected
+
+
+# what people and platforms do, once with one daemon and once with three shards: both leave the same
+
+Scenario = Callable[[World], None]
+
+
+def news(world: World) -> None:
+    """A new version of one package, and a wrong one of another, while a draft is merged and another one edited."""
+    world.settle()
+    world.merge("city-0", "squash")
+    world.edit("drafts/city-1", "gateway/deployment.yaml", "replicas: 2", "replicas: 5")
+    world.release("gateway", "v2", package("gateway", image="2.0", endpoints=config_map("endpoints", "required")))
+    world.write({"gateway.yaml": injected_set("gateway", NAMES, "v2"), "metrics.yaml": metrics("city-0", "v9")})
+
+
+def a_move(world: World) -> None:
+    """A package moves to a cluster of another shard, where another owner has the place at first."""
+    there = next(one for one in NAMES if holder(one) != holder("city-0"))
+    world.settle()
+    world.merge("city-0", "squash")
+    world.write({"aa.yaml": variant("aa", there, "metrics"), "metrics.yaml": metrics(there)})
+    world.settle()
+    assert world.record("city-0", "metrics")["outcome"]["kind"] == "held"  # type: ignore[index]
+    world.write({"aa.yaml": None})
+
+
+def a_departure(world: World) -> None:
+    """A set gives up more than it may, and people say that it shall."""
+    world.settle()
+    for one in NAMES[2:5]:
+        world.merge(one, "squash")
+    world.settle()
+    world.write({"gateway.yaml": injected_set("gateway", NAMES[:2])})
+    world.settle()
+    found = re.search(r'ack-deletions: \\?"([0-9a-f]+)', world.text("reconciler/status", "summary.yaml"))
+    assert found
+    acknowledged = f'metadata:\n  annotations: {{reconciler.dev/ack-deletions: "{found[1]}"}}\n'
+    text = (world.config / "gateway.yaml").read_text().replace("metadata:\n", acknowledged, 1)
+    world.write({"gateway.yaml": text})
+
+
+def a_chain(world: World) -> None:
+    """A package whose upstream is what another shard publishes, and tags."""
+    there = next(one for one in NAMES if holder(one) != holder("city-0"))
+    text = variant("next", there, "next", "v1", "metrics").replace("repo: catalog", "repo: city-0")
+    world.write({"next.yaml": text})
+    world.settle()
+    world.merge("city-0", "squash")
+
+
+def two_of_one_branch(world: World) -> None:
+    """Clusters with directories of their own on one branch."""
+    world.write({f"clusters/{one}.yaml": repository(one, branch="all", directory=one) for one in NAMES})
+    world.settle()
+    for one in NAMES[:2]:
+        desk = world._desk()
+        git(desk, "checkout", "--quiet", "-B", "all", "origin/all")
+        git(desk, "merge", "--quiet", "--squash", f"origin/drafts/{one}")
+        git(desk, "commit", "--quiet", "-m", "Take the draft")
+        git(desk, "push", "--quiet", "origin", "all")
+
+
+def trouble(world: World) -> None:
+    """A cluster branch that is gone, a state that nobody can read, and a file of the config that is none."""
+    world.settle()
+    world.merge("city-0", "squash")
+    world.settle()
+    world.delete("clusters/city-0")
+    world.set_ref(f"{STATE}city-1", world.head("drafts/city-1"))
+    world.write({"broken.yaml": "a: [\n"})
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [pytest.param(one, id=one.__name__) for one in (news, a_move, a_departure, a_chain, two_of_one_branch, trouble)],
+)
+def test_three_shards_leave_what_one_daemon_leaves(tmp_path: Path, scenario: Scenario) -> None:
+    found = []
+    for among in (lambda one: one, Sharded.around):
+        world = among(wide_world(tmp_path / "world"))
+        scenario(world)
+        world.settle()
+        found.append((Left.of(world), world.files(world.fleet, "reconciler/status")))
+        shutil.rmtree(tmp_path / "world")
+    (alone, told), (sharded, too) = found
+
+    assert too == told
+    assert sharded == alone
