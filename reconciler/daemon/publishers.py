@@ -205,6 +205,8 @@ class Folder(_Unpushed):
     def finish(self, plan: FleetPlan | None, remotes: Remotes) -> None:
         """Write the status as the status branch would hold it."""
         self._empty()
+        # a shard may have no destination, and the folder is there all the same
+        self._out.mkdir(parents=True, exist_ok=True)
         for path, data in (self._status_files(plan, {}) if plan else {}).items():
             _write(self._out / "status" / path, data)
 
