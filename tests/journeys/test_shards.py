@@ -9,11 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Barrier
+from unittest.mock import patch as patched
 
 import pytest
 
+from reconciler.krm.yaml import parse
 from reconciler.planning.shard import read_shard
-from tests.support.git_env import git, read_refs
+from tests.support.git_env import HERMETIC, git, read_refs
+from tests.support.policies import HOUR, RINGS, policy, rolled_out, rollout_world
 from tests.support.shards import Sharded, shard_of, shards_of
 from tests.support.world import STATE, World, config_map, injected_set, package, repository, small_world, variant
 from tests.unit.planning.values import destination
@@ -180,6 +183,58 @@ def test_daemons_of_two_numbers_at_the_same_time_lose_nothing(world: World) -> N
     assert Left.of(world) == expected
 
 
+def test_the_first_shard_tells_nothing_new_of_what_its_shard_has_yet_to_decide_on(world: World) -> None:
+    in_turns(shards_of(world, 3))
+    before = world.files(world.fleet, "reconciler/status")
+    world.release("gateway", "v2", package("gateway", image="2.0", endpoints=config_map("endpoints", "required")))
+    world.write({"gateway.yaml": injected_set("gateway", NAMES, "v2")})
+    first, *others = shards_of(world, 3)
+    mine = {one for one in NAMES if holder(one) == 1}
+
+    one = first.sync()
+
+    after = world.files(world.fleet, "reconciler/status")
+    changed = {path for path, text in after.items() if before.get(path) != text and path != "summary.yaml"}
+    assert one.report.renders == len(mine)
+    assert {re.sub(r".*gateway-(city-.)-.*|.*", r"\1", path) for path in changed} == mine
+    assert after.keys() == before.keys()
+    assert parse(after["summary.yaml"]).documents[0].data["totals"]["awaited"] == len(NAMES) - len(mine)
+    in_turns([*others, first])
+    told = world.files(world.fleet, "reconciler/status")
+    assert "awaited" not in told["summary.yaml"]
+    assert World(world.folder, cache=str(world.folder / "cache-alone")).sync().is_silent
+    assert world.files(world.fleet, "reconciler/status") == told
+
+
+def test_what_a_policy_is_used_for_is_not_told_by_who_sees_a_part(world: World) -> None:
+    world.write({"policies/site.yaml": policy("site", [])})
+
+    found = [one.sync().codes for one in shards_of(world, 3)]
+
+    assert "PolicyUnused" in World(world.folder, cache=str(world.folder / "cache-alone")).plan().codes
+    assert not any("PolicyUnused" in codes for codes in found)
+    in_turns(shards_of(world, 3))
+    assert "PolicyUnused" in world.text("reconciler/status", "summary.yaml")
+
+
+def test_clusters_of_one_branch_are_approved_by_their_shards_at_once(tmp_path: Path) -> None:
+    world = small_world(tmp_path, approvals={"by_annotation": True})
+    extra = "annotations: {approval.nephio.org/policy: initial}"
+    names = ("city-0", next(one for one in NAMES if holder(one) != holder("city-0")))
+    world.write({f"clusters/{one}.yaml": None for one in ("berlin", "lisbon")} | {"gateway.yaml": None})
+    world.write({f"clusters/{one}.yaml": repository(one, branch="all", directory=one) for one in names})
+    world.write({"metrics.yaml": variant("one", names[0], "metrics", extra=extra)})
+    world.write({"more.yaml": variant("other", names[1], "metrics", extra=extra)})
+    daemons = shards_of(world, 3)
+
+    for _ in range(4):
+        at_once(daemons)
+
+    in_turns(daemons)
+    assert {path.split("/")[0] for path in world.paths(world.fleet, "all")} == {*names}
+    assert [world.record(one, "metrics")["revision"] for one in names] == [1, 1]
+
+
 # what people and platforms do, once with one daemon and once with three shards: both leave the same
 
 Scenario = Callable[[World], None]
@@ -251,14 +306,30 @@ def trouble(world: World) -> None:
     world.write({"broken.yaml": "a: [\n"})
 
 
+def in_waves(world: World) -> None:
+    """A rule comes in waves, each to a cluster of its own, and every wave waits for all shards."""
+    world.write({"policies/site.yaml": policy("site", [rolled_out(5)])})
+    for one in RINGS:
+        world.settle()
+        assert [name for name in RINGS if world.head(f"drafts/{name}")] == [one]
+        with patched.dict(HERMETIC, {"GIT_COMMITTER_DATE": f"@{world.now} +0000"}):
+            world.merge(one, "squash")
+        world.settle()
+        world.now += HOUR
+
+
 @pytest.mark.parametrize(
     "scenario",
-    [pytest.param(one, id=one.__name__) for one in (news, a_move, a_departure, a_chain, two_of_one_branch, trouble)],
+    [
+        pytest.param(one, id=one.__name__)
+        for one in (news, a_move, a_departure, a_chain, two_of_one_branch, trouble, in_waves)
+    ],
 )
 def test_three_shards_leave_what_one_daemon_leaves(tmp_path: Path, scenario: Scenario) -> None:
     found = []
+    begin = rollout_world if scenario is in_waves else wide_world
     for among in (lambda one: one, Sharded.around):
-        world = among(wide_world(tmp_path / "world"))
+        world = among(begin(tmp_path / "world"))
         scenario(world)
         world.settle()
         found.append((Left.of(world), world.files(world.fleet, "reconciler/status")))
