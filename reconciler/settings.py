@@ -19,6 +19,7 @@ from pydantic_core import ErrorDetails
 from reconciler.krm.names import dns_subdomain_fault, ref_name_fault
 from reconciler.krm.pointer import PointerError, parse_pointer
 from reconciler.krm.yaml import Document, YamlError, parse
+from reconciler.planning.shard import read_shard
 from reconciler.web.address import split_address
 
 ENVIRONMENT_PREFIX = "RECONCILER_"
@@ -399,6 +400,7 @@ class Settings(_Group):
     poll_jitter_percent: Annotated[int, Field(ge=0, le=100)] = 10
     max_backoff_seconds: Annotated[float, Field(gt=0)] = 900.0
     state_ref: str = "refs/reconciler/state/{repository}"
+    shard: str = "1/1"
     git: GitSettings = GitSettings()
     drafts: DraftSettings = DraftSettings()
     approvals: ApprovalSettings = ApprovalSettings()
@@ -410,6 +412,12 @@ class Settings(_Group):
     forge: ForgeSettings = ForgeSettings()
     webhooks: WebhookSettings = WebhookSettings()
     log: LogSettings = LogSettings()
+
+    @field_validator("shard")
+    @classmethod
+    def _shard(cls, value: str) -> str:
+        read_shard(value)
+        return value
 
     @field_validator("state_ref")
     @classmethod

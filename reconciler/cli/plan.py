@@ -19,6 +19,7 @@ from reconciler.cli.shared import (
     read_settings,
     set_up_logs,
     settings_option,
+    shard_option,
 )
 from reconciler.daemon.desk import unread
 from reconciler.daemon.reconcile import Report, reconcile
@@ -36,6 +37,7 @@ from reconciler.wiring import Parts, build_keep, build_parts
 @fleet_option
 @settings_option
 @cache_option
+@shard_option
 @click.option("-o", "--output", type=click.Choice(["text", "markdown", "json"]), default="text", help="How to tell it.")
 @diff_lines_option
 @click.option("--watch", is_flag=True, help="Plan again whenever a file of a local CONFIG changes.")
@@ -44,13 +46,14 @@ def command(
     fleet: str | None,
     settings_file: str | None,
     cache: str | None,
+    shard: str | None,
     output: str,
     diff_lines: int,
     watch: bool,
 ) -> int:
     """Show what a sync would do: the summary, then what would change in each package. Nothing is pushed."""
     with told_plainly():
-        settings = read_settings(settings_file, config=config, fleet=fleet, cache=cache)
+        settings = read_settings(settings_file, config=config, fleet=fleet, cache=cache, shard=shard)
         set_up_logs(settings, service=False)
         parts = build_parts(settings, config_of(settings), missing_is_empty=True)
         if watch:

@@ -16,6 +16,7 @@ from reconciler.cli.shared import (
     read_settings,
     set_up_logs,
     settings_option,
+    shard_option,
 )
 from reconciler.daemon.publishers import output_fault
 from reconciler.daemon.reconcile import reconcile
@@ -31,10 +32,13 @@ from reconciler.wiring import build_folder, build_parts
 @click.option("--force", is_flag=True, help="Replace what is in the output folder.")
 @settings_option
 @cache_option
-def command(config: str | None, out: Path, force: bool, settings_file: str | None, cache: str | None) -> int:
+@shard_option
+def command(
+    config: str | None, out: Path, force: bool, settings_file: str | None, cache: str | None, shard: str | None
+) -> int:
     """Write DIR/<repository>/… as each draft branch would hold it, and DIR/status/… as the status branch would."""
     with told_plainly(), progress() as show:
-        settings = read_settings(settings_file, config=config, cache=cache)
+        settings = read_settings(settings_file, config=config, cache=cache, shard=shard)
         set_up_logs(settings, service=False)
         if why := output_fault(out, Path(config_of(settings)), force):
             raise CannotRunError(why)

@@ -13,6 +13,7 @@ from reconciler.cli.shared import (
     read_settings,
     set_up_logs,
     settings_option,
+    shard_option,
 )
 from reconciler.daemon.passes import Passes, log_pass
 from reconciler.daemon.service import Rhythm, UnusableSettingsError, Work, serve, signals_as
@@ -28,14 +29,17 @@ from reconciler.wiring import NoStatusPlaceError, build_parts, build_push, liste
 @fleet_option
 @settings_option
 @cache_option
-def command(config: str | None, fleet: str | None, settings_file: str | None, cache: str | None) -> int:
+@shard_option
+def command(
+    config: str | None, fleet: str | None, settings_file: str | None, cache: str | None, shard: str | None
+) -> int:
     """Serve until TERM: poll with jitter, watch local folders, hear webhooks.
 
     HUP reads the settings anew, USR1 reconciles now.
     """
 
     def settings() -> Settings:
-        return read_settings(settings_file, config=config, fleet=fleet, cache=cache)
+        return read_settings(settings_file, config=config, fleet=fleet, cache=cache, shard=shard)
 
     def build() -> Work:
         try:

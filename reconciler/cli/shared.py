@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reconciler.daemon.events import log
+from reconciler.planning.shard import read_shard
 from reconciler.reporting.diffs import MAX_LINES
 from reconciler.settings import Settings, load_settings
 
@@ -30,6 +31,21 @@ settings_option = click.option(
 )
 fleet_option = click.option("--fleet", metavar="URL", help="The fleet repository, in place of fleet.url.")
 cache_option = click.option("--cache", metavar="DIR", help="Where mirrors are kept, in place of the setting cache.")
+
+
+def _usable_shard(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+    try:
+        return text if text is None else str(read_shard(text))
+    except ValueError as error:
+        raise click.BadParameter(f"{error}; not {text!r}") from None
+
+
+shard_option = click.option(
+    "--shard",
+    metavar="I/N",
+    callback=_usable_shard,
+    help="Only the I-th of N shares of the destinations, in place of the setting shard.",
+)
 diff_lines_option = click.option(
     "--diff-lines",
     metavar="N",
@@ -41,7 +57,12 @@ diff_lines_option = click.option(
 
 
 def read_settings(
-    settings_file: str | None, *, config: str | None = None, fleet: str | None = None, cache: str | None = None
+    settings_file: str | None,
+    *,
+    config: str | None = None,
+    fleet: str | None = None,
+    cache: str | None = None,
+    shard: str | None = None,
 ) -> Settings:
     """Return the settings with what the command line says on top. Raises SettingsError."""
     settings = load_settings(settings_file, os.environ, Path.cwd())
@@ -52,6 +73,8 @@ def read_settings(
         groups["fleet"] = settings.fleet.model_copy(update={"url": fleet})
     if cache is not None:
         groups["cache"] = cache
+    if shard is not None:
+        groups["shard"] = shard
     return settings.model_copy(update=groups)
 
 

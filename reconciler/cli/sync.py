@@ -17,6 +17,7 @@ from reconciler.cli.shared import (
     read_settings,
     set_up_logs,
     settings_option,
+    shard_option,
 )
 from reconciler.daemon.passes import Passes, Told
 from reconciler.reporting.findings import finding_lines, findings_data
@@ -28,11 +29,19 @@ from reconciler.wiring import build_memory, build_parts, build_push
 @fleet_option
 @settings_option
 @cache_option
+@shard_option
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to tell the result.")
-def command(config: str | None, fleet: str | None, settings_file: str | None, cache: str | None, output: str) -> int:
+def command(
+    config: str | None,
+    fleet: str | None,
+    settings_file: str | None,
+    cache: str | None,
+    shard: str | None,
+    output: str,
+) -> int:
     """Reconcile once: compute every cluster's drafts and push them, with status files and state."""
     with told_plainly(), progress() as show:
-        settings = read_settings(settings_file, config=config, fleet=fleet, cache=cache)
+        settings = read_settings(settings_file, config=config, fleet=fleet, cache=cache, shard=shard)
         set_up_logs(settings, service=False)
         publisher = build_push(settings)
         parts = build_parts(settings, config_of(settings), progress=show)

@@ -26,6 +26,7 @@ from reconciler.planning.left import left_by
 from reconciler.planning.outcome import Rendered
 from reconciler.planning.plan import Decided, decide_destination, new_state, plan_destination
 from reconciler.planning.promoter import for_promoter, is_resting, metadata_path, proposed_branch
+from reconciler.planning.recorded import Elsewhere, arrived, decide_as_recorded, departing, unwritten
 from reconciler.planning.render import Renderer
 from reconciler.planning.rollouts import Progresses, Rollouts, with_rollouts
 from reconciler.planning.source import Ingredients
@@ -60,9 +61,11 @@ class Desk:
         remotes: Remotes,
         tools: Tools,
         room: RoomResult,
+        wanted: Wanted,
         now: int,
         decide: Callable[[Surveyed, Workshop], Decided] = decide_destination,
         recollection: Recollection | None = None,
+        elsewhere: Sequence[Destination] = (),
     ) -> None:
         self.snapshot = snapshot
         self._catalog = catalog
@@ -76,7 +79,7 @@ class Desk:
         self._tagging = tools.tagging(catalog)
         self._told_by_tags: set[str] = set()
         self._roots: dict[str, CommitId] = {}
-        self._wanted = recollection.wanted_of(room) if recollection else Wanted(room)
+        self._wanted = wanted
         # of an object that stands there twice nobody knows what it wants, but it is there (design 10.2)
         self._unplaced = frozenset(self._wanted.stalled | room.kept | catalog.duplicates)
         self.sources_read: dict[TreeId, FileTree] = {}
@@ -89,6 +92,9 @@ class Desk:
         self._recollection = recollection if not self._render.last_mile.rollouts else None
         if self._recollection:
             self._recollection.ask(self._render.answers, self.function)
+        # of other shards: each is surveyed when somebody asks what it has
+        self._elsewhere = {(one.key.namespace, one.name): one for one in elsewhere}
+        self._seen_elsewhere: dict[ObjectKey, Surveyed | DestinationPlan] = {}
 
     def tell(self, stage: str, done: int, total: int) -> None:
         """Say how far the pass is."""
@@ -99,10 +105,6 @@ class Desk:
         if self._tools.missing_is_empty:
             return self._remotes.even_if_missing(url)
         return self._remotes.get(url)
-
-    def is_wanted(self, destination: Destination) -> bool:
-        """Return whether the destination is some variant's downstream."""
-        return (destination.key.namespace, destination.name) in self._wanted.at
 
     @property
     def policies(self) -> Policies:
@@ -144,6 +146,9 @@ class Desk:
         stays = {one.key: plan for one in destinations if (plan := self._left_before(one))}
         moved = [one for one in destinations if one.key not in stays]
         surveyed = [self._survey(destination) for destination in moved]
+        if self._render.last_mile.rollouts:
+            for other in self._elsewhere.values():
+                self._look_elsewhere(other)
         self._look_at_rollouts()
         decided = []
         for index, one in enumerate(surveyed):
@@ -151,7 +156,7 @@ class Desk:
             decided.append(self._decide(one))
         self.tell("planning", len(destinations), len(destinations))
         self._decided |= {one.destination.key: one for one in decided if isinstance(one, Decided)}
-        settled = (one.reconciled for one in (*others, *stays.values(), *decided))
+        settled = (*(one.reconciled for one in (*others, *stays.values(), *decided)), self._arrived_elsewhere(decided))
         reconciled: frozenset[ObjectKey] = frozenset().union(*settled)
         planned = {one.destination.key: self._finish(one, reconciled) for one in decided}
         return [stays.get(one.key) or planned[one.key] for one in destinations]
@@ -197,6 +202,42 @@ class Desk:
         heads = self._heads(one, remote, state, decided.claims)
         left = replace(left, plan=replace(left.plan, heads=heads))
         return Known(one, left, refs, self._tools.requests.board.said(one, state, heads.drafts), commit)
+
+    def plan_elsewhere(self, plans: Iterable[DestinationPlan]) -> Elsewhere:
+        """Return the plans of other shards' destinations as far as they are recorded; `plans` are all of this shard.
+
+        Nothing is rendered for them, and nothing of them is to be written.
+        """
+        decided: list[Decided | DestinationPlan] = []
+        awaited: set[ObjectKey] = set()
+        for surveyed in map(self._look_elsewhere, self._elsewhere.values()):
+            one, waiting = self._decide_elsewhere(surveyed)
+            decided.append(one)
+            awaited |= waiting
+        reconciled: frozenset[ObjectKey] = frozenset().union(*(one.reconciled for one in (*plans, *decided)))
+        return Elsewhere(tuple(unwritten(self._finish(one, reconciled)) for one in decided), frozenset(awaited))
+
+    def _decide_elsewhere(
+        self, surveyed: Surveyed | DestinationPlan
+    ) -> tuple[Decided | DestinationPlan, frozenset[ObjectKey]]:
+        if isinstance(surveyed, DestinationPlan):
+            return surveyed, frozenset()
+        try:
+            return decide_as_recorded(surveyed, replace(surveyed.shop, answers=self._render.answers))
+        except GitError as error:
+            return _left_alone(surveyed.destination, _trouble(surveyed.destination, error)), frozenset()
+
+    def _look_elsewhere(self, destination: Destination) -> Surveyed | DestinationPlan:
+        if destination.key not in self._seen_elsewhere:
+            self._seen_elsewhere[destination.key] = self._survey(destination)
+        return self._seen_elsewhere[destination.key]
+
+    def _arrived_elsewhere(self, decided: Iterable[Decided | DestinationPlan]) -> frozenset[ObjectKey]:
+        """Return the owners, of those who leave a place here, that have their package with another shard already."""
+        homes = (place for owner in departing(decided) for place in self._wanted.homes.get(owner, ()))
+        near = (self._elsewhere.get((home.namespace, home.repository)) for home in homes)
+        found = {one.key: one for one in near if one}
+        return frozenset(owner for one in found.values() for owner in arrived(self._look_elsewhere(one)))
 
     def plan_beside(
         self, destinations: Sequence[Destination], other: Desk, plans: Iterable[DestinationPlan]

@@ -99,8 +99,10 @@ class Push:
         """Write down what the pass saw first, for the next process."""
         seen.keep()
 
-    def finish(self, plan: FleetPlan, remotes: Remotes) -> None:
+    def finish(self, plan: FleetPlan | None, remotes: Remotes) -> None:
         """Commit and push what has changed of the status; a lost race is tried again on the new head."""
+        if plan is None:
+            return
         if remotes.get(self._status_url) is None:
             remotes.fetch((), (self._status_url,))
         for _ in range(MOST_TRIES):
@@ -185,7 +187,7 @@ class Keep(_Unpushed):
         """Return what a push would come to if nobody else writes."""
         return {one.name: Done() for one in written}
 
-    def finish(self, plan: FleetPlan, remotes: Remotes) -> None:
+    def finish(self, plan: FleetPlan | None, remotes: Remotes) -> None:
         """Leave the status branch alone."""
 
 
@@ -207,10 +209,12 @@ class Folder(_Unpushed):
             _write_files(self._out / one.name, _whole(remote, one))
         return {one.name: Done() for one in written}
 
-    def finish(self, plan: FleetPlan, remotes: Remotes) -> None:
+    def finish(self, plan: FleetPlan | None, remotes: Remotes) -> None:
         """Write the status as the status branch would hold it."""
         self._empty()
-        for path, data in self._status_files(plan, {}).items():
+        # a shard may have no destination, and the folder is there all the same
+        self._out.mkdir(parents=True, exist_ok=True)
+        for path, data in (self._status_files(plan, {}) if plan else {}).items():
             _write(self._out / "status" / path, data)
 
     def _empty(self) -> None:

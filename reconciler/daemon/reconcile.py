@@ -27,14 +27,18 @@ from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.approvals import policy_findings
+from reconciler.planning.confirmed import confirmed
 from reconciler.planning.decide import VALID
 from reconciler.planning.destination import Destination
 from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.outcome import Blocked, Draft
 from reconciler.planning.plan import Decided, decide_destination
 from reconciler.planning.proposal import Proposal
+from reconciler.planning.recorded import Elsewhere
+from reconciler.planning.shard import Shard
 from reconciler.planning.state import DestinationState
 from reconciler.planning.survey import Surveyed, Workshop
+from reconciler.planning.wanted import Wanted
 from reconciler.reporting.leaving import waiting
 from reconciler.rules.variant import RoomResult
 from reconciler.snapshot.catalog import Catalog
@@ -44,6 +48,7 @@ MOST_TRIES = 5
 RETRY_SECONDS = 300
 # remotes written to at once
 _AT_ONCE = 8
+_ALONE = Shard()
 _One = TypeVar("_One")
 
 
@@ -176,11 +181,15 @@ def catalog_findings(catalog: Catalog) -> tuple[Finding, ...]:
 
 @dataclass(frozen=True)
 class Begun:
-    """A pass that can decide: what rooms make of the config, the desk, and the destinations that are looked at."""
+    """A pass that can decide: what rooms make of the config, the desk, and the destinations that are looked at.
+
+    `all_destinations` are also those of other shards, in the same order.
+    """
 
     room: RoomResult
     desk: Desk
     destinations: Sequence[Destination]
+    all_destinations: Sequence[Destination]
 
 
 def begin(
@@ -190,17 +199,26 @@ def begin(
     decide: Callable[[Surveyed, Workshop], Decided] = decide_destination,
     only: Destination | None = None,
     recollection: Recollection | None = None,
+    shard: Shard = _ALONE,
 ) -> Begun:
     """Read the states of all destinations, and ask the rooms; `decide` is what becomes of one of them.
 
     Where `only` one is looked at, its state will do: by others rooms tell what may go, and not what is wanted here.
+    Rooms are told of the whole fleet; what a `shard` decides on are its own destinations.
     """
     destinations = [only] if only else tools.destinations(found.catalog)
     states = read_states(destinations, remotes, tools.state_ref, recollection)
     known = {one: state for one, state in states.items() if isinstance(state, DestinationState)}
     room = tools.rooms(found.catalog, remotes, known, found.now)
-    desk = Desk(found.snapshot, found.catalog, remotes, tools, room, found.now, decide, recollection)
-    return Begun(room, desk, [one for one in destinations if one in states or desk.is_wanted(one)])
+    if not shard.is_alone:
+        room = replace(room, guards=confirmed(room.guards, known))
+    wanted = recollection.wanted_of(room) if recollection else Wanted(room)
+    looked_at = [one for one in destinations if one in states or wanted.has(one.key)]
+    elsewhere = [one for one in looked_at if not shard.holds(one)]
+    desk = Desk(
+        found.snapshot, found.catalog, remotes, tools, room, wanted, found.now, decide, recollection, elsewhere
+    )  # fmt: skip
+    return Begun(room, desk, [one for one in looked_at if shard.holds(one)], looked_at)
 
 
 def decide_and_publish(
@@ -210,7 +228,8 @@ def decide_and_publish(
 
     `recollection` is what a service knows of the last pass; it is brought up to date.
     """
-    begun = begin(found, remotes, tools, recollection=recollection)
+    shard = tools.shard
+    begun = begin(found, remotes, tools, recollection=recollection, shard=shard)
     room, desk, destinations = begun.room, begun.desk, begun.destinations
     plans: dict[ObjectKey, DestinationPlan] = {}
     outcomes: dict[str, Outcome] = {}
@@ -235,15 +254,26 @@ def decide_and_publish(
         else Approved()
     )
     plans |= {one.plan.destination.key: _as_pushed(one.plan, outcomes[one.name]) for one in written.values()}
-    proposal = plan_proposal(found, room, tools, plans.values())
-    proposed = publisher.propose(tools.proposals, proposal, found.snapshot)
-    ahead = [finding for one in plans.values() for finding in policy_findings(one)] if tools.by_annotation else []
+    # one shard alone tells of the others, and proposes to the config that they share
+    elsewhere = desk.plan_elsewhere(plans.values()) if shard.leads else Elsewhere()
+    known = {**plans, **{one.destination.key: one for one in elsewhere.plans}}
+    proposal = plan_proposal(found, room, tools, known.values()) if shard.leads else Proposal()
+    proposed = publisher.propose(tools.proposals, proposal, found.snapshot) if shard.leads else Done()
     retry = found.now + RETRY_SECONDS
     standing = [plan.destination for plan in plans.values() if not plan.findings]
     requested = publisher.request(tools.requests, standing, remotes, tools.names, retry)
-    told = (*push_findings(proposal, proposed), *tagged.findings, *approved.findings, *ahead, *requested.findings)
-    fleet = _fleet(found, begun, [plans[one.key] for one in destinations], proposal, told)
-    publisher.finish(fleet, remotes)
+
+    def fleet_of(looked_at: Sequence[Destination]) -> FleetPlan:
+        shown = [known[one.key] for one in looked_at]
+        ahead = [finding for one in shown for finding in policy_findings(one)] if tools.by_annotation else []
+        told = (*push_findings(proposal, proposed), *tagged.findings, *approved.findings, *ahead, *requested.findings)
+        return _fleet(found, begun, shown, proposal, told)
+
+    fleet = replace(fleet_of(destinations), is_part=not shard.is_alone)
+    whole = None
+    if shard.leads:
+        whole = fleet if shard.is_alone else replace(fleet_of(begun.all_destinations), awaited=elsewhere.awaited)
+    publisher.finish(whole, remotes)
     publisher.remember(tools.published)
     if recollection is not None:
         _recollect(recollection, fleet, desk, written, remotes)

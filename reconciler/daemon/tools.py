@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from reconciler.daemon.approvals import Approved
@@ -23,6 +23,7 @@ from reconciler.planning.drafts import Writer
 from reconciler.planning.fleet import FleetPlan
 from reconciler.planning.proposal import Proposal
 from reconciler.planning.render import Renderer
+from reconciler.planning.shard import Shard
 from reconciler.planning.state import DestinationState
 from reconciler.planning.tags import Tagging
 from reconciler.rules.clusters.versions import KnownClusters
@@ -74,8 +75,8 @@ class Publisher(Protocol):
         """Bring a proposal to the config there; return what became of it."""
         ...
 
-    def finish(self, plan: FleetPlan, remotes: Remotes) -> None:
-        """Bring the status of the config objects there; the last act of a pass."""
+    def finish(self, plan: FleetPlan | None, remotes: Remotes) -> None:
+        """Bring the status of the config objects there, unless another shard does; the last act of a pass."""
         ...
 
     def remember(self, seen: FirstSeen) -> None:
@@ -147,6 +148,7 @@ class Tools:
     published: FirstSeen
     clock: Callable[[], float]
     by_annotation: bool = False
+    shard: Shard = field(default_factory=Shard)
     missing_is_empty: bool = False
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None
 

@@ -87,7 +87,8 @@ class FleetPlan:
     commits read, in seconds since 1970 (design 10.13). `complete` is False while a file of the config cannot be
     read, or an object has no name, so that nobody's absence is proved (design 10.5). `proposal` is what the config
     itself is to say, `objects` what it says now; `policies` are its override policies, and `rollouts` how far their
-    rules have come.
+    rules have come. `is_part`: it is that of one shard, and others have destinations, too. `awaited` are the owners
+    with a package that another shard has still to decide on, so that what was told of them stays.
     """
 
     config: str
@@ -100,6 +101,8 @@ class FleetPlan:
     objects: Mapping[ObjectKey, ConfigObject] = field(default_factory=dict)
     policies: Policies = field(default_factory=Policies)
     rollouts: Mapping[RuleId, Gate] = field(default_factory=dict)
+    is_part: bool = False
+    awaited: frozenset[ObjectKey] = frozenset()
 
     def outcomes(self) -> Iterator[tuple[Destination, Outcome]]:
         """Yield every package's outcome with its destination."""
@@ -138,7 +141,7 @@ class FleetPlan:
         return self._all_findings
 
     def _unused(self) -> tuple[Finding, ...]:
-        if not self.policies.sound:
+        if not self.policies.sound or self.is_part or self.awaited:
             return ()
         # of what cannot be read, or has never been made, nobody knows which policies it names
         unmade = (isinstance(one, Blocked) and one.record is None for _, one in self.outcomes())

@@ -33,6 +33,10 @@ class Wanted:
             found.setdefault((variant.place.namespace, variant.place.repository), []).append(variant)
         return {here: tuple(variants) for here, variants in found.items()}
 
+    def has(self, destination: ObjectKey) -> bool:
+        """Return whether a destination is some variant's downstream."""
+        return (destination.namespace, destination.name) in self.at
+
     @cached_property
     def homes(self) -> Mapping[ObjectKey, frozenset[Place]]:
         """The places that each owner wants."""

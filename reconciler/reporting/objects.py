@@ -61,7 +61,8 @@ def status_files(
     """Return all files of the status branch by path; `previous` are those that stand there now.
 
     The healthy children of a set with more than `max_children` are counted in the set, not written. The
-    variants of a set that failed stay as they are, and so does what an unreadable file may still hold.
+    variants of a set that failed stay as they are, and so does what an unreadable file may still hold. What is told
+    of owners that another shard has yet to decide on, and of who made them, stays as it is as well, or is not told yet.
     """
     memory = memory or StatusMemory()
     large = frozenset(_children_of_large_sets(plan, max_children))
@@ -71,6 +72,9 @@ def status_files(
     if left := _left_alone(plan, previous):
         kept = left - {*files, *(one.path for one in standing)}
         files |= {path: previous[path] for path in kept}
+    if awaited := set(_awaited(plan)):
+        files = {path: content for path, content in files.items() if path not in awaited}
+        files |= {path: previous[path] for path in awaited if path in previous}
     summary = summary_file(plan, [one.entries for one in standing], memory.summary)
     return dict(sorted({**files, SUMMARY: summary}.items()))
 
@@ -130,6 +134,11 @@ def _children_of_large_sets(plan: FleetPlan, max_children: int) -> Iterator[str]
     for maker in plan.room.statuses:
         if len(maker.children) > max_children:
             yield from map(object_path, maker.children)
+
+
+def _awaited(plan: FleetPlan) -> Iterator[str]:
+    makers = (one.key for one in plan.room.statuses if not plan.awaited.isdisjoint(one.children))
+    yield from map(object_path, {*plan.awaited, *makers})
 
 
 def _left_alone(plan: FleetPlan, previous: Mapping[str, bytes]) -> set[str]:

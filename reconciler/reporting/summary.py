@@ -72,8 +72,9 @@ def _totals(plan: FleetPlan, memory: SummaryMemory) -> dict[str, int]:
     tallies = [memory.tallies.of((one,), partial(tally, one)) for one in plan.destinations]
     memory.tallies.turn()
     ends = {end: sum(one[end] for one in tallies) for end in ENDS}
-    stalled = len(plan.room.stalled)
-    return {"destinations": len(plan.destinations), "packages": sum(ends.values()), **ends, "stalled": stalled}
+    more = {"awaited": len(plan.awaited)} if plan.awaited else {}
+    counts = {"packages": sum(ends.values()), **ends, "stalled": len(plan.room.stalled), **more}
+    return {"destinations": len(plan.destinations), **counts}
 
 
 def _name(document: StatusDocument) -> str:

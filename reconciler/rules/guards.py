@@ -43,6 +43,11 @@ def held_message(doomed: Sequence[Unit], existing: int, what: str, whom: str) ->
     )
 
 
+def names_hash(message: str, token: str) -> bool:
+    """Return whether a message of a guard asked for this hash as the confirmation."""
+    return bool(token) and f'{ACK_DELETIONS}: "{token}"' in message
+
+
 @dataclass(frozen=True)
 class Decision:
     """Why units do not go now, "" where they may; `existing` is how many counted as being there."""

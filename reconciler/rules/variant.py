@@ -307,12 +307,15 @@ class ConfigStatus:
 class Guard:
     """What a set that is there lets go of what it made: the places, and why it does not let go of more (porch 11.6).
 
-    `existing` is how many it had made when that was decided.
+    `existing` is how many it had made when that was decided. `waiting` are the places that wait for somebody's word,
+    `acknowledged` the hashes that people have confirmed.
     """
 
     places: frozenset[Place] = frozenset()
     why: str = ""
     existing: int = 0
+    waiting: frozenset[Place] = frozenset()
+    acknowledged: frozenset[str] = frozenset()
 
     def releases(self, place: Place) -> bool:
         """Return whether the package at a place may go."""

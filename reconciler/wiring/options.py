@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from reconciler.daemon.backoff import Backoff
 from reconciler.gitio.options import GitOptions
@@ -10,6 +11,7 @@ from reconciler.krm.schema import read_key_table
 from reconciler.packages.functions.registry import BUILTIN
 from reconciler.packages.update import MergeOptions
 from reconciler.packages.update.deviations import options_of
+from reconciler.planning.shard import read_shard
 from reconciler.runners.commands import Commands
 from reconciler.runners.containers import Containers
 from reconciler.runners.engine import Engine as ContainerEngine
@@ -21,6 +23,13 @@ from reconciler.settings import Settings
 
 # how long what failed rests at first
 FIRST_REST_SECONDS = 5.0
+
+
+def cache_file(settings: Settings, name: str) -> Path:
+    """Return the file of the cache that remembers something; each shard has its own, for it is written as a whole."""
+    shard = read_shard(settings.shard)
+    own = "" if shard.is_alone else f"-{shard.index}-of-{shard.count}"
+    return Path(settings.cache).expanduser() / f"{name}{own}.json"
 
 
 def git_options(settings: Settings) -> GitOptions:

@@ -34,6 +34,7 @@ from reconciler.packages.update import MergeOptions
 from reconciler.planning.destination import Destination
 from reconciler.planning.drafts import Words
 from reconciler.planning.outcome import Draft, Leaving
+from reconciler.planning.shard import read_shard
 from reconciler.reporting.changes import compare
 from reconciler.reporting.commit_message import draft_message, removal_message
 from reconciler.reporting.status_file import status_file
@@ -43,7 +44,7 @@ from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ParseMemory, read_
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId
 from reconciler.wiring.forges import KnownForges
-from reconciler.wiring.options import FIRST_REST_SECONDS, git_options, merging
+from reconciler.wiring.options import FIRST_REST_SECONDS, cache_file, git_options, merging
 from reconciler.wiring.options import functions as functions_of
 from reconciler.wiring.rooms import Catalogs
 
@@ -262,9 +263,10 @@ class _Builder:
             made_kinds=catalogs.made_kinds,
             proposals=self._proposals(),
             requests=self._requests(),
-            published=FirstSeen(self._cache / "published.json"),
+            published=FirstSeen(cache_file(self._settings, "published")),
             clock=self._clock,
             by_annotation=self._settings.approvals.by_annotation,
+            shard=read_shard(self._settings.shard),
             missing_is_empty=missing_is_empty,
             progress=progress or (lambda stage, done, total: None),
         )

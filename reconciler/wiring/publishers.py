@@ -22,7 +22,7 @@ from reconciler.reporting.summary import SUMMARY
 from reconciler.settings import Settings, SettingsError
 from reconciler.web.address import ListenError
 from reconciler.wiring.forges import announced_by
-from reconciler.wiring.options import FIRST_REST_SECONDS, git_options
+from reconciler.wiring.options import FIRST_REST_SECONDS, cache_file, git_options
 
 if TYPE_CHECKING:
     # a server is loaded by who serves
@@ -39,7 +39,7 @@ def build_push(settings: Settings) -> Push:
     url = parse_url(_status_place(settings))
     check_allowed(url, options.allowed_urls)
     tags = Tags(settings.state_ref, Backoff(FIRST_REST_SECONDS, settings.max_backoff_seconds, time.monotonic))
-    seen = FirstSeen(Path(settings.cache).expanduser() / "first_seen.json")
+    seen = FirstSeen(cache_file(settings, "first_seen"))
     approvals = Approvals(settings.state_ref, settings.drafts.branch, seen)
     return Push(
         settings.state_ref, url.connect, settings.status.branch, _status_files(settings), status_commit_message, tags,

@@ -22,7 +22,8 @@ from reconciler.gitio.errors import GitError, GitFailedError, UnreachableError
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.verdicts import Failed, PushReport, PushUnit
 from reconciler.krm.findings import Finding, Where
-from reconciler.wiring import Parts, build_parts, build_push
+from reconciler.wiring import Parts, build_memory, build_parts, build_push
+from reconciler.wiring.options import cache_file
 from tests.support.git_env import SECONDS, commit_files, git, read_refs, write_hook
 
 KPTFILE = b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: web}\n"
@@ -405,3 +406,16 @@ def test_tags_that_are_refused_are_told_and_the_pass_settles(world: World) -> No
 
     assert passes.told.skipped
     assert "RevisionTagRefused" in {one.code for one in passes.told.findings}
+
+
+def test_shards_with_one_cache_remember_each_for_itself(world: World) -> None:
+    config = str(world.folder / "config")
+    texts = ("1/1", "1/2", "2/2", "1/3")
+    settings = [read_settings(None, config=config, cache=str(world.folder / "cache"), shard=one) for one in texts]
+    silent = Settled("tree:1", "sha256:2", silent=True)
+
+    build_memory(settings[1], config).keep(silent)
+
+    assert [build_memory(one, config).recall() for one in settings] == [None, silent, None, None]
+    files = [cache_file(one, "first_seen").name for one in settings]
+    assert files == ["first_seen.json", "first_seen-1-of-2.json", "first_seen-2-of-2.json", "first_seen-1-of-3.json"]

@@ -341,6 +341,7 @@ def test_a_demo_that_has_nowhere_to_stand(tmp_path: Path) -> None:
         pytest.param(["plan"], "CONFIG is missing", id="no-config-named"),
         pytest.param(["plan", "--watched"], "No such option", id="usage"),
         pytest.param(["plan", "nowhere"], "nowhere must be a repository or a folder", id="no-config"),
+        pytest.param(["sync", "config", "--shard", "4/3"], "must be i/n, the i-th of n shards", id="no-such-shard"),
         pytest.param(["sync", "config"], "a place for status is missing", id="no-place-for-status"),
         pytest.param(["sync", "config", "--settings", "s.yaml"], "s.yaml:2: git.timeout", id="bad-settings"),
         pytest.param(["status", "--fleet", "catalog.git"], "no pass has written a status", id="no-status-yet"),
@@ -354,6 +355,48 @@ def test_what_cannot_run_ends_with_3_and_one_sentence(world: Path, arguments: li
     assert done.returncode == 3
     assert says in done.stderr
     assert "Traceback" not in done.stderr
+
+
+SHARDS = ("1/3", "2/3", "3/3")
+
+
+def test_shards_plan_and_render_each_its_own_clusters(world: Path) -> None:
+    change(world, "gateway.yaml", "revision: v1", "revision: v2")
+    whole = json.loads(plan(world, "-o", "json").stdout)
+    parts = [json.loads(plan(world, "-o", "json", "--shard", one).stdout) for one in SHARDS]
+    rendered = [
+        run(world, "render", "config", "-O", f"out{one[0]}", "--cache", ".cache", "--shard", one) for one in SHARDS
+    ]
+
+    drafts = [sorted(one["repository"] for one in found["drafts"]) for found in parts]
+    folders = [sorted(path.name for path in (world / f"out{one[0]}").iterdir()) for one in SHARDS]
+    assert sorted(name for names in drafts for name in names) == sorted(one["repository"] for one in whole["drafts"])
+    assert [one.returncode for one in rendered] == [0, 0, 0]
+    assert sorted(name for names in folders for name in names) == ["berlin", "boston", "chicago", "lisbon", "status"]
+    assert "status" in folders[0]
+
+
+def test_processes_of_all_shards_at_once_leave_what_one_leaves(world: Path) -> None:
+    change(world, "regions.yaml", "auth.us-east", "login.us-east")
+    change(world, "gateway.yaml", "revision: v1", "revision: v2")
+    subprocess.run(["cp", "-r", world / "fleet.git", world / "kept.git"], check=True)
+    sync(world)
+    expected = read_refs(world / "fleet.git")
+    told = read_file(world / "fleet.git", "refs/heads/reconciler/status", "summary.yaml")
+    subprocess.run(["rm", "-rf", world / "fleet.git"], check=True)
+    (world / "kept.git").rename(world / "fleet.git")
+
+    started = [start(world, "sync", "config", "--fleet", "fleet.git", "--shard", one) for one in (*SHARDS, *SHARDS)]
+    for process in started:
+        with process:
+            _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+    sync(world, "--shard", "1/3")
+
+    refs = read_refs(world / "fleet.git")
+    without = [{name: commit for name, commit in one.items() if "status" not in name} for one in (refs, expected)]
+    assert without[0] == without[1]
+    assert read_file(world / "fleet.git", "refs/heads/reconciler/status", "summary.yaml") == told
 
 
 def wait_for(process: subprocess.Popen[str], event: str) -> dict[str, object]:

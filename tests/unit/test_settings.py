@@ -24,9 +24,10 @@ AUTHOR = '"reconciler <reconciler@localhost>"'
 APART = "must name drafts and removals apart, neither equal to nor below the other"
 ADDRESS = 'must be host:port, for example "127.0.0.1:8080" or "[::]:8080"; port 0 takes any free one'
 SECRET = "must name a secret_file beside listen: whoever is not signed is not heard"
+SHARD = "must be i/n, the i-th of n shards with 1 <= i <= n <= 1,000, for example 2/5; 1/1 has it all"
 TOP = (
     "approvals, cache, config, drafts, fleet, forge, functions, git, guards, limits, log, max_backoff_seconds, merge, "
-    "poll_jitter_percent, poll_seconds, rules, state_ref, status, webhooks"
+    "poll_jitter_percent, poll_seconds, rules, shard, state_ref, status, webhooks"
 )
 
 
@@ -65,6 +66,7 @@ def setting(settings: Settings, path: str) -> Any:
             "refs/heads/reconciler/state/{repository}",
             id="state-in-branches",
         ),
+        pytest.param("shard: 2/5\n", "shard", "2/5", id="a-shard"),
         pytest.param("drafts: {branch: '{branch}-next'}\n", "drafts.branch", "{branch}-next", id="a-draft-name"),
         pytest.param("functions: {exec: [/a/*]}\n", "functions.exec", ("/a/*",), id="programs"),
         pytest.param(
@@ -94,6 +96,7 @@ def test_a_file(tmp_path: Path, text: str, path: str, expected: Any) -> None:
         pytest.param({"RECONCILER_LIMITS__CEL__STEPS": "7"}, "limits.cel.steps", 7, id="a-group-in-a-group"),
         pytest.param({"RECONCILER_GIT__ALLOWED_URLS": "[a, b]"}, "git.allowed_urls", ("a", "b"), id="a-list"),
         pytest.param({"RECONCILER_CONFIG__BRANCH": "1.10"}, "config.branch", "1.10", id="a-text-like-a-number"),
+        pytest.param({"RECONCILER_SHARD": "2/5"}, "shard", "2/5", id="a-shard"),
         pytest.param({"RECONCILER_CACHE": "~"}, "cache", "~", id="a-text-like-nothing"),
         pytest.param({"RECONCILER_CACHE": "[a"}, "cache", "[a", id="a-text-that-is-no-yaml"),
         pytest.param({"RECONCILER_LOG__LEVEL": "debug"}, "log.level", "debug", id="a-choice"),
@@ -127,6 +130,7 @@ def test_the_environment_overrides_the_file(
             [f"1: merge: must be a mapping of settings ({MERGE_KEYS}), not ['x']"],
             id="no-group",
         ),
+        pytest.param("shard: 6/5\n", [f"1: shard: {SHARD}, not '6/5'"], id="a-shard-that-is-none"),
         pytest.param("cache: 1\n", ["1: cache: must be a text, not 1"], id="no-text"),
         pytest.param(
             "webhooks:\n  listen: '8080'\n  secret_file: s\n",

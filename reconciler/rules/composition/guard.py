@@ -16,12 +16,13 @@ def guard_binding(
 ) -> Guard:
     """Return which of the packages of a binding may go that it does not want any more."""
     doomed = [unit for unit in existing if unit not in wanted]
-    acknowledged = {text.strip() for text in one.annotations.get(ACK_DELETIONS, "").split(",")}
+    acknowledged = frozenset(text.strip() for text in one.annotations.get(ACK_DELETIONS, "").split(",")) - {""}
     held, named = around.held.get(one.key, {}), ("packages", str(one.key))
     decision = decide(doomed, len(existing), held, acknowledged, around.max_delete_percent, named)
+    places = frozenset(_place(unit, inventory) for unit in doomed)
     if decision.why:
-        return Guard(frozenset(), decision.why, decision.existing)
-    return Guard(frozenset(_place(unit, inventory) for unit in doomed))
+        return Guard(frozenset(), decision.why, decision.existing, places, acknowledged)
+    return Guard(places)
 
 
 def _place(unit: Unit, inventory: Inventory) -> Place:

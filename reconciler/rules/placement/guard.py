@@ -40,7 +40,7 @@ def guard_packages(
     named = ("packages", _named([policy.key for policy in policies]))
     decision = decide(doomed, len(existing), held, acknowledged, around.max_delete_percent, named)
     if decision.why:
-        return Guarded(Guard(frozenset(), decision.why, decision.existing), tuple(policies))
+        return Guarded(Guard(frozenset(), decision.why, decision.existing, places, acknowledged), tuple(policies))
     return Guarded(Guard(places))
 
 

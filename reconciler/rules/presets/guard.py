@@ -38,9 +38,13 @@ def guard_preset(preset: Preset, wanted: Collection[Unit], ground: Ground) -> Gu
         why = _suspended_why(suspended) if suspended else ""
         return Guarded(Guard(frozenset(), why), tuple(suspended))
     why, count = _why_held(preset, doomed, len(existing), ground.around)
-    if why:
-        return Guarded(Guard(frozenset(), why, count), (*doomed, *suspended), is_guarded=True)
     places = frozenset(_place(unit, ground) for unit in doomed)
+    if why:
+        acknowledged = frozenset({preset.one.annotations.get(ACK_DELETIONS, "")} - {""})
+        # what is never let go waits for nobody's word
+        waiting = frozenset[Place]() if is_prevented(preset) else places
+        guard = Guard(frozenset(), why, count, waiting, acknowledged)
+        return Guarded(guard, (*doomed, *suspended), is_guarded=True)
     return Guarded(Guard(places, _suspended_why(suspended)), tuple(suspended))
 
 

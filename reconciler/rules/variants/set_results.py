@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey, split_api_version
 from reconciler.rules.codes import DEPRECATED
+from reconciler.rules.guards import ACK_DELETIONS
 from reconciler.rules.remembered import Same
 from reconciler.rules.repository import Repository
 from reconciler.rules.variant import ConfigStatus, Guard, Owner, Place, RoomResult, Stalled, Variant
@@ -151,8 +152,13 @@ def _made_of(expansion: Expansion, view: _SetView) -> Iterator[Hashable]:
 
 
 def _guard(one: ConfigObject, guarded: Deletions) -> Guard:
-    places = (Place(one.key.namespace, key.repo, key.package) for key in guarded.now)
-    return Guard(frozenset(places), guarded.why.message if guarded.why else "", guarded.existing)
+    now, held = (_places(one, keys) for keys in (guarded.now, guarded.held))
+    acknowledged = frozenset({one.annotations.get(ACK_DELETIONS, "")} - {""})
+    return Guard(now, guarded.why.message if guarded.why else "", guarded.existing, held, acknowledged)
+
+
+def _places(one: ConfigObject, keys: Iterable[TargetKey]) -> frozenset[Place]:
+    return frozenset(Place(one.key.namespace, key.repo, key.package) for key in keys)
 
 
 def _place(
