@@ -74,8 +74,8 @@ class Publisher(Protocol):
         """Bring a proposal to the config there; return what became of it."""
         ...
 
-    def finish(self, plan: FleetPlan, remotes: Remotes) -> None:
-        """Bring the status of the config objects there; the last act of a pass."""
+    def finish(self, plan: FleetPlan, remotes: Remotes) -> Outcome:
+        """Bring the status of the config objects there, the last act of a pass; return what became of it."""
         ...
 
     def remember(self, seen: FirstSeen) -> None:
@@ -147,6 +147,7 @@ class Tools:
     published: FirstSeen
     clock: Callable[[], float]
     by_annotation: bool = False
+    max_pushes: int = 8
     missing_is_empty: bool = False
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None
 
