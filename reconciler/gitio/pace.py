@@ -77,8 +77,14 @@ class Paces:
     `tell` hears of the sleeps of each, by its address.
     """
 
-    def __init__(self, patience_seconds: float = math.inf, tell: Callable[[str, float], None] | None = None) -> None:
+    def __init__(
+        self,
+        patience_seconds: float = math.inf,
+        tell: Callable[[str, float], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._patience = patience_seconds
+        self._clock = clock
         self._tell = tell
         self._paces: dict[str, Pace] = {}
 
@@ -86,5 +92,5 @@ class Paces:
         """Return the pace of pushes to an address, at so many a minute."""
         if url not in self._paces:
             tell = partial(self._tell, url) if self._tell else lambda seconds: None
-            self._paces[url] = Pace(per_minute, patience_seconds=self._patience, tell=tell)
+            self._paces[url] = Pace(per_minute, self._clock, patience_seconds=self._patience, tell=tell)
         return self._paces[url]

@@ -79,23 +79,25 @@ def build_parts(
     fetches: bool = True,
     progress: Progress | None = None,
     clock: Callable[[], float] = time.time,
+    steady: Callable[[], float] = time.monotonic,
     wake: Callable[[], None] | None = None,
 ) -> Parts:
     """Build the parts of a pass over `config`. Raises GitError when the config's address cannot be used.
 
     `at` names the commit that the config is read at, "" for as it is now: on disk, or at the head of its branch.
 
-    `clock` gives seconds since 1970; it decides when something is done, never what is written. `offline`: clusters
+    `clock` gives seconds since 1970, and `steady` seconds of a clock that nobody sets: they decide when something is
+    done, never what is written. `offline`: clusters
     without a Repository have a place though no fleet is set, for nothing goes there. `fetches`: False for no remote
     and no forge to be asked for anything: what was fetched before is looked at. `wake` is for who runs one pass after
     the other: a pass does not wait for slow remotes, and this is called when one of them can be taken.
     """
     _allow_many_files()
-    backoff = Backoff(FIRST_REST_SECONDS, settings.max_backoff_seconds, time.monotonic)
+    backoff = Backoff(FIRST_REST_SECONDS, settings.max_backoff_seconds, steady)
     functions = functions_of(settings, backoff)
     source = open_source(config, options=git_options(settings))
-    flow = _flow(settings, wake)
-    paces = Paces(flow.patience_seconds, _pushing(progress) if progress else None)
+    flow = _flow(settings, steady, wake)
+    paces = Paces(flow.patience_seconds, _pushing(progress) if progress else None, steady)
     builder = _Builder(settings, source, clock, functions, backoff, paces, fetches=fetches)
     prefix = settings.state_ref.partition("{repository}")[0]
     remotes = Remotes(builder.open_mirror, prefix, backoff, builder.forges.close, flow)
@@ -104,8 +106,8 @@ def build_parts(
     return Parts(builder.config(at), remotes, backoff, tools, builder.folders(), builder.history, names)
 
 
-def _flow(settings: Settings, wake: Callable[[], None] | None) -> Flow:
-    flow = Flow(settings.git.max_fetches, settings.git.max_pushes)
+def _flow(settings: Settings, steady: Callable[[], float], wake: Callable[[], None] | None) -> Flow:
+    flow = Flow(settings.git.max_fetches, settings.git.max_pushes, clock=steady)
     return replace(flow, patience_seconds=settings.git.patience_seconds, wake=wake) if wake else flow
 
 
