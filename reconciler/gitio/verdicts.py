@@ -147,7 +147,8 @@ def pack(units: Iterable[PushUnit], most: int, waiting: Iterable[str] = ()) -> I
     turn = {name: index for index, name in enumerate(waiting)}
     last = len(turn)
     for unit in sorted(units, key=lambda unit: (turn.get(unit.name, last), bool(unit.options), unit.name)):
-        if group and (unit.options or sum(len(member.updates) for member in (*group, unit)) > most):
+        is_alone = bool(unit.options or (group and group[0].options))
+        if group and (is_alone or sum(len(member.updates) for member in (*group, unit)) > most):
             yield group
             group = []
         group.append(unit)

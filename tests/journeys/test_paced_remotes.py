@@ -18,18 +18,20 @@ from tests.support.world import World, catalog, package, repository, variant
 
 CLUSTERS = tuple(f"c{index}" for index in range(7))
 
+POLICY = "{approval.nephio.org/policy: always}"
+
 
 class Paced:
     """The passes of a service over a fleet, and one repository that is nobody's; all clocks are ticked by hand."""
 
-    def __init__(self, folder: Path, **limits: Any) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, Any] | None = None, **limits: Any) -> None:
         self.world = World.new(folder)
         self.now = 1_500_000_000.0
         self.other = make_bare(folder / "other.git")
         self.world.release("web", "v1", package("web"))
         self.write("v1")
         own = {"fleet": {"url": str(self.world.fleet)}, "cache": str(folder / "cache")}
-        self.settings = Settings.model_validate({**own, "git": limits})
+        self.settings = Settings.model_validate({**own, **(settings or {}), "git": limits})
         parts = build_parts(
             self.settings, self.world.source, clock=lambda: self.now, steady=lambda: self.now, wake=lambda: None
         )
@@ -159,3 +161,16 @@ def test_a_release_in_the_middle_loses_nothing(tmp_path: Path) -> None:
 
     for name in CLUSTERS:
         assert "replicas: 5" in world.world.text(f"drafts/{name}", "web/deployment.yaml")
+
+
+def test_what_annotations_approve_waits_for_its_turn_as_well(tmp_path: Path) -> None:
+    folder = tmp_path / "world"
+    limits = {"url": str(folder / "fleet.git"), "max_pushes_per_minute": 2}
+    world = Paced(folder, {"approvals": {"by_annotation": True}}, remotes=[limits])
+    for name in CLUSTERS:
+        text = (world.world.config / f"{name}.yaml").read_text()
+        world.world.write({f"{name}.yaml": f"{text}  annotations: {POLICY}\n"})
+    world.run_all()
+
+    for name in CLUSTERS:
+        assert "replicas: 2" in world.world.text(f"clusters/{name}", "web/deployment.yaml")
