@@ -77,6 +77,28 @@ class StatusSettings(_Group):
     max_children: Annotated[int, Field(ge=0)] = 1_000
 
 
+class RemoteSettings(_Group):
+    """Limits for the remotes of one host, or of one part of it; what is left out is as for all others."""
+
+    url: str
+    max_refs_per_push: Annotated[int, Field(ge=3, le=10_000)] | None = None
+    max_pushes_per_minute: Annotated[int, Field(ge=0)] | None = None
+
+    @field_validator("url")
+    @classmethod
+    def _place(cls, value: str) -> str:
+        place = re.sub(r"\A[A-Za-z][A-Za-z0-9+.-]*://", "", value)
+        if not place.strip("/") or not re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^\s:@/\[\]]*)(/[^\s:@]*)?", place):
+            raise ValueError("must be a host, or a host and a path or glob, for example github.com/acme/*")
+        return value
+
+    @model_validator(mode="after")
+    def _limits(self) -> RemoteSettings:
+        if self.max_refs_per_push is None and self.max_pushes_per_minute is None:
+            raise ValueError("must have a limit, max_refs_per_push or max_pushes_per_minute")
+        return self
+
+
 class GitSettings(_Group):
     """How Git is called, and as whom."""
 
@@ -84,6 +106,10 @@ class GitSettings(_Group):
     timeout_seconds: Annotated[int, Field(ge=1)] = 120
     max_refs_per_push: Annotated[int, Field(ge=3, le=10_000)] = 500
     max_pushes_per_minute: Annotated[int, Field(ge=0)] = 0
+    remotes: tuple[RemoteSettings, ...] = ()
+    max_fetches: Annotated[int, Field(ge=1, le=256)] = 8
+    max_pushes: Annotated[int, Field(ge=1, le=256)] = 8
+    patience_seconds: Annotated[float, Field(gt=0)] = 10.0
     allowed_urls: tuple[str, ...] = ()
     credentials_file: str = ""
     ssh_key_file: str = ""
@@ -97,7 +123,7 @@ class GitSettings(_Group):
             raise ValueError('must be a name and an address, for example "reconciler <reconciler@localhost>"')
         return value
 
-    @field_validator("allowed_urls", mode="before")
+    @field_validator("allowed_urls", "remotes", mode="before")
     @classmethod
     def _list_to_tuple(cls, value: Any) -> Any:
         return tuple(value) if isinstance(value, list) else value

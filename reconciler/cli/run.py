@@ -43,7 +43,7 @@ def command(
 
     def build() -> Work:
         try:
-            return _work(settings(), webhooks)
+            return _work(settings(), webhooks, wakeups)
         except (SettingsError, NoStatusPlaceError, GitError) as error:
             raise UnusableSettingsError(str(error)) from error
 
@@ -51,16 +51,16 @@ def command(
     with Webhooks(lambda: wakeups.wake(Wakeup.WEBHOOK)) as webhooks:
         with told_plainly():
             # the first time round, what is wrong ends the command; later the service goes on as it was
-            _work(settings(), webhooks)
+            _work(settings(), webhooks, wakeups)
         with signals_as(wakeups) as stops:
             serve(build, wakeups)
     return 128 + stops[0]
 
 
-def _work(settings: Settings, webhooks: Webhooks) -> Work:
+def _work(settings: Settings, webhooks: Webhooks, wakeups: Wakeups) -> Work:
     set_up_logs(settings, service=True)
     publisher = build_push(settings)
-    parts = build_parts(settings, config_of(settings))
+    parts = build_parts(settings, config_of(settings), wake=lambda: wakeups.wake(Wakeup.REMOTE))
     passes = Passes(parts.source, parts.remotes, parts.tools, publisher)
     listen(webhooks, settings)
     rhythm = Rhythm(settings.poll_seconds, settings.poll_jitter_percent, settings.max_backoff_seconds)
@@ -71,4 +71,8 @@ def _work(settings: Settings, webhooks: Webhooks) -> Work:
         return done
 
     gather_seconds = settings.webhooks.gather_seconds
-    return Work(run, parts.backoff.forgive, rhythm, parts.folders, lambda: passes.due_in, gather_seconds)
+    remotes = parts.remotes
+    return Work(
+        run, parts.backoff.forgive, rhythm, parts.folders, lambda: passes.due_in, gather_seconds,
+        remotes.only_collect, remotes.close,
+    )  # fmt: skip

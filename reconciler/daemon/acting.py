@@ -15,7 +15,7 @@ from reconciler.daemon.publish import describe
 from reconciler.daemon.review import Asked, Review, check_packages
 from reconciler.forge.errors import ForgeError, ForgeRefusedError, HeadMovedError
 from reconciler.gitio.errors import GitError
-from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, PushReport, PushUnit, Refused
+from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, Postponed, PushReport, PushUnit, Refused
 from reconciler.planning import lifecycle
 from reconciler.planning.destination import Destination
 from reconciler.planning.open_drafts import OpenDraft, Reason
@@ -24,8 +24,6 @@ from reconciler.reporting.review_messages import approval_message
 from reconciler.snapshot.objects import CommitId
 
 MOST_TRIES = 5
-# remotes written to at once
-_AT_ONCE = 8
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ def _round(review: Review, tasks: Sequence[_Task], act: Act) -> Iterator[tuple[s
     for task in tasks:
         groups.setdefault(task.destination.url, []).append(task)
     # each remote is one thread's alone; a fleet of many remotes mostly waits for their hosts
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(review.max_pushes) as pool:
         for ends in pool.map(lambda group: _push(review, group, act), groups.values()):
             yield from ends.items()
 
@@ -184,5 +182,5 @@ def _pushed(end: Acted, outcome: Outcome) -> Acted:
             return replace(end, outcome="lost", commit="", why=describe(outcome))
         case Refused():
             return replace(end, outcome="refused", commit="", reasons=(Reason("HostRefused", describe(outcome)),))
-        case Failed():
+        case Failed() | Postponed():
             return replace(end, outcome="failed", commit="", why=describe(outcome))

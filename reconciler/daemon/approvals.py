@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from math import ceil
 
 from reconciler.daemon.acts import Act, carry_out, rejection
 from reconciler.daemon.codes import APPROVAL_FAILED, APPROVAL_REFUSED
@@ -16,7 +17,7 @@ from reconciler.daemon.first_seen import FirstSeen
 from reconciler.daemon.publish import HEADS, Written, describe, proposed_ref
 from reconciler.daemon.remotes import DestinationObjects, Remote
 from reconciler.gitio.errors import GitError
-from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, PushReport, PushUnit, RefUpdate, Refused
+from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, Postponed, PushReport, PushUnit, RefUpdate, Refused
 from reconciler.krm.findings import Finding
 from reconciler.planning.approvals import Policy, decide_approval, watched
 from reconciler.planning.destination import Destination
@@ -26,9 +27,6 @@ from reconciler.planning.open_drafts import DraftedPackage, OpenDraft, Reason, o
 from reconciler.planning.plan import grows
 from reconciler.planning.standing import Heads
 from reconciler.snapshot.objects import CommitId
-
-# remotes written to at once
-_AT_ONCE = 8
 
 
 @dataclass(frozen=True)
@@ -74,16 +72,17 @@ class _Prepared:
 class Approvals:
     """Publishes what annotations approve. What a host refused is not sent again until it would be another commit."""
 
-    def __init__(self, state_ref: str, draft_template: str, first_seen: FirstSeen) -> None:
+    def __init__(self, state_ref: str, draft_template: str, first_seen: FirstSeen, max_pushes: int = 8) -> None:
         self._state_ref = state_ref
         self._draft_template = draft_template
         self._first_seen = first_seen
+        self._max_pushes = max_pushes
         self._refused: dict[CommitId, Refused] = {}
 
     def make(self, groups: Sequence[tuple[Remote, Sequence[Written]]], now: int) -> Approved:
         """Publish all that is due on these remotes' destinations; nothing is raised for what a remote does."""
         # each remote is one thread's alone; a fleet of many remotes mostly waits for their hosts
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
+        with ThreadPoolExecutor(self._max_pushes) as pool:
             parts = list(pool.map(lambda group: self._on_remote(group[0], group[1], now), groups))
         self._first_seen.keep()
         return _joined(parts)
@@ -95,8 +94,10 @@ class Approvals:
             outcomes = self._push(remote, [one for one in prepared if one.commit])
         except GitError as error:
             # one remote's full disk or damaged mirror is no reason to leave the others (tenet 6)
-            return _joined(_told(_Prepared(one.plan.destination), Failed(error)) for one, policies in near if policies)
-        return _joined(_told(one, outcomes.get(one.destination)) for one in prepared)
+            return _joined(
+                _told(_Prepared(one.plan.destination), Failed(error), now) for one, policies in near if policies
+            )
+        return _joined(_told(one, outcomes.get(one.destination), now) for one in prepared)
 
     def _push(self, remote: Remote, prepared: Sequence[_Prepared]) -> Mapping[Destination, Outcome]:
         """Push one destination of each cluster branch; others that share it go with the next pass."""
@@ -190,7 +191,7 @@ def _drafted_at(draft: OpenDraft, package: str, remote: Remote) -> int:
     return max((step.seconds for step in steps if step.package == package), default=remote.commit(draft.head).seconds)
 
 
-def _told(one: _Prepared, outcome: Outcome | None) -> Approved:
+def _told(one: _Prepared, outcome: Outcome | None, now: int) -> Approved:
     name = one.destination.name
     match outcome:
         case None:
@@ -199,6 +200,9 @@ def _told(one: _Prepared, outcome: Outcome | None) -> Approved:
             return Approved(tuple(f"{name}/{package}" for package in one.packages), moved=True, due=one.due)
         case Lost():
             return Approved(moved=True, due=one.due)
+        case Postponed(seconds=seconds):
+            again = now + ceil(seconds or 0)
+            return Approved(moved=True, due=again if one.due is None else min(one.due, again))
         case Refused() | Failed():
             code = APPROVAL_REFUSED if isinstance(outcome, Refused) else APPROVAL_FAILED
             finding = code.finding(f"Repository {name}: {describe(outcome)}", one.destination.where)

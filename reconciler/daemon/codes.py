@@ -56,6 +56,18 @@ CODES = (
     PUSH_FAILED := Code(
         "PushFailed", Severity.ERROR, Scope.DESTINATION, "Drafts could not be pushed; it is tried again."
     ),
+    PUSH_POSTPONED := Code(
+        "PushPostponed",
+        Severity.INFO,
+        Scope.DESTINATION,
+        "Drafts wait for their turn at a remote, and are pushed by a next pass.",
+    ),
+    PROPOSAL_POSTPONED := Code(
+        "ProposalPostponed",
+        Severity.INFO,
+        Scope.CONFIG,
+        "A proposal to the config waits for its turn, and is pushed by a next pass.",
+    ),
     PUSH_REFUSED := Code("PushRefused", Severity.ERROR, Scope.DESTINATION, "A host refused to take drafts."),
     REPOSITORY_UNREACHABLE := Code(
         "RepositoryUnreachable", Severity.ERROR, Scope.DESTINATION, "A repository cannot be read now."

@@ -445,8 +445,10 @@ class Desk:
 
         What a reference has moved away from may be gone there; the state of a destination keeps what it was made of.
         """
-        remote = self._remotes.get(upstream.url)
-        assert remote is not None
+        remote = self._remotes.upstream(upstream.url)
+        if remote is None:
+            # it could be read when the pass began
+            raise self._remotes.failures[upstream.url]
         try:
             files = _read_files(remote, upstream.tree)
         except ObjectMissingError:
@@ -460,7 +462,7 @@ class Desk:
 
     def is_behind(self, upstream: Upstream, commit: CommitId) -> bool:
         """Return whether an upstream's commit is in the history of another; False when that one is gone."""
-        remote = self._remotes.get(upstream.url)
+        remote = self._remotes.upstream(upstream.url)
         return remote is not None and remote.is_behind(upstream.commit, commit)
 
     def function(self, name: str) -> str:

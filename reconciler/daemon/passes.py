@@ -62,6 +62,7 @@ class Passes:
             if isinstance(found, Settled):
                 self.told = Told(found.config, found.counts, found.findings, skipped=True)
                 return True
+            remotes.go_without()
             report = decide_and_publish(found, remotes, self._tools, self._publisher, self._recollection)
             settled = report.settled and not self._publisher.unwritten
             remotes.maintain()
@@ -69,7 +70,7 @@ class Passes:
             # a tag that was made is an upstream that a next pass may find, and what was approved is recognised by it;
             # who lost a race has also fetched what others did to drafts that were planned before
             moved = report.tagged.moved or report.approved.moved or remotes.fetched_again
-            is_last_word = settled and not report.waits and not moved
+            is_last_word = settled and not report.waits and not report.postponed and not moved
             self._memory.keep(self._settled(found, report) if is_last_word else None)
         self.told = _told(report, self._publisher.unwritten)
         return settled

@@ -11,6 +11,7 @@ from reconciler.daemon.codes import (
     PROPOSAL_BRANCH_TAKEN,
     PROPOSAL_FAILED,
     PROPOSAL_LOST,
+    PROPOSAL_POSTPONED,
     PROPOSAL_REFUSED,
     STATE_UNREADABLE,
 )
@@ -19,7 +20,7 @@ from reconciler.daemon.publish import HEADS, describe
 from reconciler.gitio.errors import GitError
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.reader import ObjectReader
-from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, PushUnit, RefUpdate, Refused
+from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, Postponed, PushUnit, RefUpdate, Refused
 from reconciler.gitio.writer import NewCommit, Put
 from reconciler.krm.digest import digest
 from reconciler.krm.findings import Code, Finding, Where, softened
@@ -208,7 +209,8 @@ def push_findings(proposal: Proposal, outcome: Outcome) -> tuple[Finding, ...]:
     """Return what people are told of a push of the proposal that did not get through."""
     if isinstance(outcome, Done):
         return ()
-    code = {Lost: PROPOSAL_LOST, Refused: PROPOSAL_REFUSED, Failed: PROPOSAL_FAILED}[type(outcome)]
+    codes = {Lost: PROPOSAL_LOST, Refused: PROPOSAL_REFUSED, Failed: PROPOSAL_FAILED, Postponed: PROPOSAL_POSTPONED}
+    code = codes[type(outcome)]
     where = proposal.edits[0].pin.where if proposal.edits else Where()
     message = f"revisions could not be proposed on branch {proposal.branch} of the config: {describe(outcome)}"
     return (code.finding(message, where),)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from reconciler.daemon.remotes import Remote
 from reconciler.gitio.mirror import Mirror
-from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, PushUnit, RefUpdate, Refused
+from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, Postponed, PushUnit, RefUpdate, Refused
 from reconciler.gitio.writer import Change, Drop, Graft, NewCommit, Put
 from reconciler.krm.digest import digest
 from reconciler.planning.branches import End, Grow, Rest, Step, Sync
@@ -172,11 +172,12 @@ def push_states(
 
 
 def push_all(
-    mirror: Mirror, written: Sequence[Written], state_ref: str, announce: Announce = lambda plan: ()
+    mirror: Mirror, written: Sequence[Written], state_ref: str, announce: Announce = lambda plan: (), leave: int = 0
 ) -> dict[str, Outcome]:
     """Push one remote's destinations: new cluster branches in a push of their own, then drafts with their states.
 
-    `announce` gives the push options that go with a destination's drafts, by which its host opens a pull request.
+    `announce` gives the push options that go with a destination's drafts, by which its host opens a pull request;
+    `leave` of the pushes of a minute are left for others.
     """
     outcomes: dict[str, Outcome] = {}
     new = [one for one in written if one.plan.heads.absent and grows(one.plan)]
@@ -185,14 +186,14 @@ def push_all(
         # destinations in directories of their own may share a branch, which is made once
         branches = {one.name: one.plan.destination.branch for one in new}
         unique = dict.fromkeys(branches.values())
-        first = mirror.push([PushUnit(branch, (RefUpdate(HEADS + branch, root, None),)) for branch in unique])
+        first = mirror.push([PushUnit(branch, (RefUpdate(HEADS + branch, root, None),)) for branch in unique], leave)
         outcomes = {name: end for name, branch in branches.items() if not isinstance(end := first[branch], Done)}
     refs = mirror.refs()
     units = [
         unit for one in written if one.name not in outcomes and (unit := _unit(refs, one, state_ref, announce)).updates
     ]
     if units:
-        report = mirror.push(units)
+        report = mirror.push(units, leave)
         outcomes |= {unit.name: report[unit.name] for unit in units}
     return {one.name: outcomes.get(one.name, Done()) for one in written}
 
@@ -235,3 +236,5 @@ def describe(outcome: Outcome) -> str:
             return f"the host refused the push: {words}"
         case Failed(error):
             return error.told
+        case Postponed(why):
+            return why

@@ -16,8 +16,10 @@ from reconciler.daemon.publish import HEADS, Announce, Written, describe, push_a
 from reconciler.daemon.remotes import Remote, Remotes
 from reconciler.daemon.requests import Requested, Requests
 from reconciler.daemon.tags import Tagged, Tags
+from reconciler.gitio.errors import UnderWayError
 from reconciler.gitio.names import is_path
-from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, PushUnit, RefUpdate, Refused
+from reconciler.gitio.url import parse_url
+from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, Postponed, PushUnit, RefUpdate, Refused
 from reconciler.gitio.writer import Drop, NewCommit, Put
 from reconciler.planning.branches import End, Grow, Rest
 from reconciler.planning.destination import Destination
@@ -46,6 +48,7 @@ class Push:
     ) -> None:
         self._state_ref = state_ref
         self._status_url = status_url
+        self._status_at = parse_url(status_url).text
         self._status_ref = HEADS + status_branch
         self._status_files = status_files
         self._message = message
@@ -58,8 +61,8 @@ class Push:
 
     @property
     def unwritten(self) -> str:
-        """Why the status of the last pass was not written; "" when it was."""
-        return "" if isinstance(self.status_outcome, Done) else describe(self.status_outcome)
+        """Why the status of the last pass was not written; "" when it was, or waits for its turn."""
+        return "" if isinstance(self.status_outcome, Done | Postponed) else describe(self.status_outcome)
 
     def publish(self, remote: Remote, written: Sequence[Written]) -> Mapping[str, Outcome]:
         """Push one remote's destinations; each draft that got there is an event.
@@ -68,7 +71,9 @@ class Push:
         """
         known = {one.name: self._refused[one.id] for one in written if one.id in self._refused}
         new = [one for one in written if one.name not in known]
-        outcomes = push_all(remote.mirror, new, self._state_ref, self._announce)
+        # a status that waited for drafts goes before them now, or it would wait for as long as there are any
+        leave = int(isinstance(self.status_outcome, Postponed) and remote.mirror.url == self._status_at)
+        outcomes = push_all(remote.mirror, new, self._state_ref, self._announce, leave)
         for one in new:
             _tell(one, outcomes[one.name])
         if not remote.mirror.takes_push_options:
@@ -99,16 +104,17 @@ class Push:
         """Write down what the pass saw first, for the next process."""
         seen.keep()
 
-    def finish(self, plan: FleetPlan | None, remotes: Remotes) -> None:
+    def finish(self, plan: FleetPlan | None, remotes: Remotes) -> Outcome:
         """Commit and push what has changed of the status; a lost race is tried again on the new head."""
         if plan is None:
-            return
+            return Done()
         if remotes.get(self._status_url) is None:
             remotes.fetch((), (self._status_url,))
         for _ in range(MOST_TRIES):
             remote = remotes.get(self._status_url)
             if remote is None:
-                self.status_outcome = Failed(remotes.failures[self._status_url])
+                error = remotes.failures[self._status_url]
+                self.status_outcome = Postponed(error.message) if isinstance(error, UnderWayError) else Failed(error)
                 break
             self.status_outcome = self._write_status(plan, remote)
             if not isinstance(self.status_outcome, Lost):
@@ -116,6 +122,7 @@ class Push:
             remotes.fetch((), (self._status_url,))
         if self.unwritten:
             log.error("status_not_written", why=self.unwritten)
+        return self.status_outcome
 
     def _write_status(self, plan: FleetPlan, remote: Remote) -> Outcome:
         head = remote.refs.get(self._status_ref)
@@ -149,6 +156,8 @@ def _tell(one: Written, outcome: Outcome) -> None:
     if isinstance(outcome, Done):
         for branch, head in one.heads.items():
             log.info("draft_written", destination=destination.name, branch=branch, commit=head)
+    elif isinstance(outcome, Postponed):
+        log.info("push_postponed", destination=destination.name, why=outcome.why)
     elif not isinstance(outcome, Lost):
         log.error("push_failed", destination=destination.name, why=describe(outcome))
 
@@ -187,8 +196,9 @@ class Keep(_Unpushed):
         """Return what a push would come to if nobody else writes."""
         return {one.name: Done() for one in written}
 
-    def finish(self, plan: FleetPlan | None, remotes: Remotes) -> None:
+    def finish(self, plan: FleetPlan | None, remotes: Remotes) -> Outcome:
         """Leave the status branch alone."""
+        return Done()
 
 
 class Folder(_Unpushed):
@@ -209,13 +219,14 @@ class Folder(_Unpushed):
             _write_files(self._out / one.name, _whole(remote, one))
         return {one.name: Done() for one in written}
 
-    def finish(self, plan: FleetPlan | None, remotes: Remotes) -> None:
+    def finish(self, plan: FleetPlan | None, remotes: Remotes) -> Outcome:
         """Write the status as the status branch would hold it."""
         self._empty()
         # a shard may have no destination, and the folder is there all the same
         self._out.mkdir(parents=True, exist_ok=True)
         for path, data in (self._status_files(plan, {}) if plan else {}).items():
             _write(self._out / "status" / path, data)
+        return Done()
 
     def _empty(self) -> None:
         # the folder itself stays: it may be a mount point, or somebody's working directory

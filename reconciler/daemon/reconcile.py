@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from math import ceil
 from typing import TypeVar
 
 from reconciler.daemon.approvals import Approved
-from reconciler.daemon.codes import PUSH_FAILED, PUSH_REFUSED, REPOSITORY_UNREACHABLE
+from reconciler.daemon.codes import PUSH_FAILED, PUSH_POSTPONED, PUSH_REFUSED, REPOSITORY_UNREACHABLE
 from reconciler.daemon.config import ConfigSnapshot
 from reconciler.daemon.desk import Desk
 from reconciler.daemon.events import log
 from reconciler.daemon.proposals import push_findings
-from reconciler.daemon.publish import Written, describe, write_plans
+from reconciler.daemon.publish import Written, describe
+from reconciler.daemon.pushes import push_plans
 from reconciler.daemon.recollection import Recollection
 from reconciler.daemon.remotes import Remote, Remotes
 from reconciler.daemon.settled import Settled
 from reconciler.daemon.states import read_states
 from reconciler.daemon.tags import Tagged, all_tagged
 from reconciler.daemon.tools import ConfigSource, Publisher, Tools
-from reconciler.gitio.errors import GitError
-from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, Refused
+from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, Postponed, Refused
 from reconciler.krm.conditions import Condition
 from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding
@@ -46,8 +47,6 @@ from reconciler.snapshot.catalog import Catalog
 MOST_TRIES = 5
 # how long a proposal to the config that did not get through rests, while nothing moves
 RETRY_SECONDS = 300
-# remotes written to at once
-_AT_ONCE = 8
 _ALONE = Shard()
 _One = TypeVar("_One")
 
@@ -58,7 +57,8 @@ class Report:
 
     `due` is when the same heads will ask for another pass: the first move that settles, in seconds since 1970.
     `proposed` is what became of the proposal to the config, `tagged` of revisions, `approved` of drafts that people
-    need not approve; what these fail at holds up nobody else. `opened` counts new pull requests.
+    need not approve; what these fail at holds up nobody else. `opened` counts new pull requests. `postponed`: something
+    waits for its turn at a remote, or for a push to end, and the next pass goes on with it.
     """
 
     plan: FleetPlan
@@ -70,6 +70,7 @@ class Report:
     tagged: Tagged = field(default_factory=Tagged)
     approved: Approved = field(default_factory=Approved)
     opened: int = 0
+    postponed: bool = False
 
     @property
     def clean(self) -> bool:
@@ -77,6 +78,7 @@ class Report:
         return (
             not self._codes & {one.name for one in (REPOSITORY_UNREACHABLE, PUSH_FAILED, PUSH_REFUSED)}
             and not self.waits
+            and not self.postponed
         )
 
     @property
@@ -239,7 +241,7 @@ def decide_and_publish(
         others = [plan for key, plan in plans.items() if key not in {one.key for one in left}]
         plans |= {plan.destination.key: plan for plan in desk.plan(left, others)}
         planned = [plans[one.key] for one in left if desk.has_planned(one)]
-        for one, outcome in _publish(desk, planned, publisher):
+        for one, outcome in _publish(desk, planned, remotes, publisher, tools.max_pushes):
             outcomes[one.name], written[one.name] = outcome, one
         left = [one for one in destinations if isinstance(outcomes.get(one.name), Lost)]
         if not left:
@@ -247,7 +249,7 @@ def decide_and_publish(
         log.info("race_lost", destinations=[one.name for one in left])
         remotes.fetch((), {one.url for one in left})
     done = [one for name, one in written.items() if isinstance(outcomes[name], Done)]
-    tagged = _tag(desk, done, publisher)
+    tagged = _tag(desk, done, publisher, tools.max_pushes)
     approved = (
         publisher.approve(_by_remote(desk, ((one.plan.destination, one) for one in done)), found.now)
         if tools.by_annotation
@@ -273,14 +275,18 @@ def decide_and_publish(
     whole = None
     if shard.leads:
         whole = fleet if shard.is_alone else replace(fleet_of(begun.all_destinations), awaited=elsewhere.awaited)
-    publisher.finish(whole, remotes)
+    finished = publisher.finish(whole, remotes)
     publisher.remember(tools.published)
     if recollection is not None:
         _recollect(recollection, fleet, desk, written, remotes)
+    put_off = [one for one in (*outcomes.values(), proposed, finished) if isinstance(one, Postponed)]
     is_to_retry = isinstance(proposed, Failed) or tagged.failed or approved.failed
     next_wave = found.now if desk.rollouts.is_unsure and desk.renders else desk.rollouts.due
-    due = _due(room, retry if is_to_retry else None, approved.due, requested.due, next_wave)
-    return Report(fleet, outcomes, written, desk.renders, due, proposed, tagged, approved, requested.opened)
+    again = [ceil(tools.clock() + one.seconds) for one in put_off if one.seconds is not None]
+    due = _due(room, retry if is_to_retry else None, approved.due, requested.due, next_wave, *again)
+    return Report(
+        fleet, outcomes, written, desk.renders, due, proposed, tagged, approved, requested.opened, bool(put_off)
+    )
 
 
 def _recollect(
@@ -335,7 +341,7 @@ def _as_pushed(plan: DestinationPlan, outcome: Outcome) -> DestinationPlan:
     """Return the plan as it came out: what could not be pushed is not drafted."""
     if isinstance(outcome, Done):
         return plan
-    code = PUSH_REFUSED if isinstance(outcome, Refused) else PUSH_FAILED
+    code = {Refused: PUSH_REFUSED, Postponed: PUSH_POSTPONED}.get(type(outcome), PUSH_FAILED)
     message = f"Repository {plan.destination.name}: {describe(outcome)}"
     finding = code.finding(message, plan.destination.where)
     condition = Condition("Ready", "False", code.name, message)
@@ -347,28 +353,18 @@ def _as_pushed(plan: DestinationPlan, outcome: Outcome) -> DestinationPlan:
     return replace(plan, outcomes=outcomes, findings=(finding,), after=plan.before, leaving=leaving)
 
 
-def _publish(desk: Desk, plans: Iterable[DestinationPlan], publisher: Publisher) -> Iterable[tuple[Written, Outcome]]:
+def _publish(
+    desk: Desk, plans: Iterable[DestinationPlan], remotes: Remotes, publisher: Publisher, most: int
+) -> Iterable[tuple[Written, Outcome]]:
     groups = _by_remote(desk, ((plan.destination, plan) for plan in plans if not plan.findings))
-
-    def publish(group: tuple[Remote, Sequence[DestinationPlan]]) -> list[tuple[Written, Outcome]]:
-        try:
-            written = write_plans(*group, desk.snapshot.seconds, desk.sources_read)
-            outcomes = publisher.publish(group[0], written)
-        except GitError as error:
-            # one remote's full disk or damaged mirror is no reason to leave the others (tenet 6)
-            return [(Written(plan), Failed(error)) for plan in group[1]]
-        return [(one, outcomes[one.name]) for one in written]
-
-    # each remote is one thread's alone; a fleet of many remotes mostly waits for their hosts
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for index, done in enumerate(pool.map(publish, groups)):
-            desk.tell("writing", index, len(groups))
-            yield from done
+    desk.tell("writing", 0, len(groups))
+    yield from push_plans(groups, desk, remotes, publisher, most)
+    desk.tell("writing", len(groups), len(groups))
 
 
-def _tag(desk: Desk, written: Iterable[Written], publisher: Publisher) -> Tagged:
+def _tag(desk: Desk, written: Iterable[Written], publisher: Publisher, most: int) -> Tagged:
     groups = _by_remote(desk, ((one.plan.destination, one) for one in written if one.plan.tags))
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(most) as pool:
         return all_tagged(pool.map(lambda group: publisher.tag(*group), groups))
 
 

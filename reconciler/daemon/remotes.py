@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
 from copy import copy
 from functools import lru_cache
-from typing import Self
+from typing import Self, TypeVar
 
 from reconciler.daemon.backoff import Backoff
+from reconciler.daemon.lanes import Ended, Flow, Lane
 from reconciler.daemon.tree_moves import Move, collide, moves, offered
-from reconciler.gitio.errors import GitError, MirrorCorruptError, ObjectMissingError, TooLargeError
-from reconciler.gitio.mirror import Kind, Mirror, fetch_all
+from reconciler.gitio.errors import GitError, MirrorCorruptError, ObjectMissingError, TooLargeError, UnderWayError
+from reconciler.gitio.mirror import Kind, Mirror
 from reconciler.gitio.names import is_ref
 from reconciler.gitio.reader import Commit, ObjectReader, TreeEntry
+from reconciler.gitio.verdicts import Outcome
 from reconciler.krm.digest import digest
 from reconciler.krm.trailers import read_trailers
 from reconciler.planning.branches import Step
@@ -30,6 +32,7 @@ REMEMBERED_TREES = 2_000
 _NEAR = 50
 _TAGS = "refs/tags/"
 _PACKAGE_TRAILER = "Reconciler-Package"
+_T = TypeVar("_T")
 
 
 class Remote:
@@ -338,7 +341,9 @@ class Remotes:
     """Every remote that a pass reads, by URL. Use it as a context manager: it ends the reading processes.
 
     `at_end` lets go of what else a pass has open to its hosts. `fetched_again`: a remote was read anew in this pass, so
-    that its refs may hold what nobody has planned for.
+    that its refs may hold what nobody has planned for. `flow` says how long a pass waits for a remote. What takes
+    longer is under way: its mirror is left to the thread that is at it, and it stands in `failures` until a later pass
+    takes what it came to.
     """
 
     def __init__(
@@ -347,6 +352,7 @@ class Remotes:
         state_prefix: str,
         backoff: Backoff,
         at_end: Callable[[], None] = lambda: None,
+        flow: Flow | None = None,
     ) -> None:
         self._open_mirror = open_mirror
         self._at_end = at_end
@@ -358,6 +364,18 @@ class Remotes:
         self._fetched: set[str] = set()
         self.failures: dict[str, GitError] = {}
         self.fetched_again = False
+        flow = flow or Flow()
+        self._fetches: Lane[GitError | None] = Lane(flow.max_fetches, flow)
+        self._pushes: Lane[Mapping[str, Outcome]] = Lane(flow.max_pushes, flow)
+        # what each was fetched as, in the order in which that began
+        self._kinds: dict[str, Kind] = {}
+        # those that were late when they were last fetched: nobody waits for them until they are in time again
+        self._slow: set[str] = set()
+        # what was known of each before the last fetch or push of it began, by those that ever were fetched whole
+        self._known: dict[str, Mirror] = {}
+        self._whole: set[str] = set()
+        self._gone_without: frozenset[str] = frozenset()
+        self._only_collects = False
 
     def __enter__(self) -> Self:
         self._fetched, self.fetched_again = set(), False
@@ -371,16 +389,109 @@ class Remotes:
     def fetch(self, upstreams: Iterable[str], destinations: Iterable[str]) -> None:
         """Fetch these remotes at once; what fails stands in `failures`, and cannot be read in this pass.
 
-        A remote that rests after failures is not asked; its last failure stands.
+        A remote that rests after failures is not asked; its last failure stands. What an earlier pass could not wait
+        for is taken if it has ended, and left alone if it has not.
         """
         kinds = _kinds({*upstreams}, {*destinations})
         self.fetched_again = self.fetched_again or not self._fetched.isdisjoint(kinds)
         self._fetched |= kinds.keys()
-        due = [url for url in sorted(kinds) if not self._backoff.rests(url)]
-        mirrors = {url: mirror for url in due if (mirror := self._mirror(url))}
-        errors = fetch_all({mirror: kinds[url] for url, mirror in mirrors.items()}, self._state_prefix)
-        for url, mirror in mirrors.items():
-            self._take_note(url, errors[mirror])
+        only_collects, self._only_collects = self._only_collects, False
+        known = {url for url in kinds if self._kinds.get(url) == kinds[url]} if only_collects else set()
+        known |= {url for url in sorted(kinds) if self._take(url, kinds[url])} | self._under_way
+        turns = {url: index for index, url in enumerate(self._kinds)}
+        due = sorted(kinds.keys() - known, key=lambda url: (turns.get(url, -1), url))
+        self._fetch([url for url in due if not self._backoff.rests(url)], kinds)
+
+    def only_collect(self) -> None:
+        """Let the next pass take what earlier ones could not wait for, and ask no remote that it knows already."""
+        self._only_collects = True
+
+    def _fetch(self, urls: Iterable[str], kinds: Mapping[str, Kind]) -> None:
+        mirrors = {url: mirror for url in urls if (mirror := self._mirror(url))}
+        jobs = {url: self._fetching(mirror, kinds[url]) for url, mirror in mirrors.items()}
+        self._remember(mirrors)
+        ended = self._run(self._fetches, jobs, self._slow)
+        under_way = self._fetches.under_way
+        for url in mirrors:
+            if url in ended or url in under_way:
+                self._kinds.pop(url, None)
+                self._kinds[url] = kinds[url]
+            if url in ended:
+                self._note_end(url, ended[url])
+            else:
+                # whatever it failed at before stands until more is known
+                self.failures.setdefault(url, _late(mirrors[url], "fetched"))
+
+    def _fetching(self, mirror: Mirror, kind: Kind) -> Callable[[], GitError | None]:
+        def fetch() -> GitError | None:
+            try:
+                mirror.fetch(kind, self._state_prefix)
+            except GitError as error:
+                return error
+            return None
+
+        return fetch
+
+    def push(self, jobs: Mapping[str, Callable[[], Mapping[str, Outcome]]]) -> dict[str, Mapping[str, Outcome]]:
+        """Push to remotes, each by a job that touches its mirror alone; return what those came to that are in time.
+
+        The others are under way: they go on beside this pass, and are left alone by all until a next one.
+        """
+        self._remember(jobs)
+        ended = self._run(self._pushes, jobs)
+        for url in jobs.keys() - ended.keys():
+            self.failures[url] = _late(self._mirrors[url], "pushed to")
+            self._remotes.pop(url, None)
+        return {url: end.result for url, end in ended.items()}
+
+    def _run(
+        self, lane: Lane[_T], jobs: Mapping[str, Callable[[], _T]], unawaited: Set[str] = frozenset()
+    ) -> dict[str, Ended[_T]]:
+        try:
+            return lane.run(jobs, unawaited)
+        except BaseException:
+            self.close()
+            raise
+
+    def _remember(self, urls: Iterable[str]) -> None:
+        # a copy stays as it is, whatever becomes of the mirror's refs
+        self._known |= {url: copy(self._mirrors[url]) for url in urls if url in self._whole}
+
+    def _take(self, url: str, kind: Kind) -> bool:
+        """Take what came of a remote that an earlier pass could not wait for; return whether that will do."""
+        if self._pushes.take(url):
+            # only its host knows what came of that
+            self._kinds.pop(url, None)
+            self.failures.pop(url, None)
+        end = self._fetches.take(url)
+        if end is None:
+            return False
+        self._remotes.pop(url, None)
+        self._note_end(url, end)
+        return self._kinds[url] == kind
+
+    def _note_end(self, url: str, end: Ended[GitError | None]) -> None:
+        if end.in_time:
+            self._slow.discard(url)
+        else:
+            self._slow.add(url)
+        self._take_note(url, end.result)
+
+    @property
+    def _under_way(self) -> Set[str]:
+        """Those whose mirrors are another thread's."""
+        return self._fetches.under_way | self._pushes.under_way
+
+    def go_without(self) -> None:
+        """Go on without those that are under way: from now on it counts that this pass could not read them."""
+        self._gone_without = frozenset(url for url, error in self.failures.items() if isinstance(error, UnderWayError))
+
+    def close(self) -> None:
+        """End what is under way; nobody takes it any more."""
+        for url in self._under_way:
+            self._mirrors[url].interrupt()
+        self._fetches.join()
+        self._pushes.join()
 
     def as_of(self, moved: Mapping[str, Mapping[str, CommitId | None]]) -> Remotes:
         """Return these remotes with some refs, by URL and name, at other commits, or gone; nothing is fetched."""
@@ -390,9 +501,17 @@ class Remotes:
         return then
 
     def digest(self) -> str:
-        """Return a digest of all refs and failures: equal digests mean that no remote has changed."""
-        refs = {url: dict(mirror.refs()) for url, mirror in self._mirrors.items()}
-        failures = {url: error.message for url, error in self.failures.items()}
+        """Return a digest of all refs and failures: equal digests mean that no remote has changed.
+
+        Of one that is under way counts what was known before: a pass that could read it need not be repeated for that.
+        """
+        read = {**self._mirrors, **{url: self._known.get(url) for url in self._under_way}}
+        refs = {url: dict(mirror.refs()) if mirror else {} for url, mirror in read.items()}
+        failures = {
+            url: error.message
+            for url, error in self.failures.items()
+            if not isinstance(error, UnderWayError) or url in self._gone_without
+        }
         return digest({"refs": refs, "failures": failures})
 
     def _take_note(self, url: str, error: GitError | None) -> None:
@@ -403,15 +522,19 @@ class Remotes:
         else:
             self.failures.pop(url, None)
             self._backoff.worked(url)
+            self._whole.add(url)
 
     def _replace_if_damaged(self, url: str, error: GitError) -> None:
         # a mirror is only a cache: a damaged one is made anew when the remote is asked next
         if isinstance(error, MirrorCorruptError) and url in self._mirrors:
             self._mirrors.pop(url).discard()
+            self._known.pop(url, None)
+            self._whole.discard(url)
 
     def maintain(self) -> None:
         """Tidy the mirrors that need it: many small packs make every later read slow."""
-        for mirror in self._mirrors.values():
+        under_way = self._under_way
+        for mirror in (mirror for url, mirror in self._mirrors.items() if url not in under_way):
             if mirror.has_grown:
                 mirror.maintain()
 
@@ -429,12 +552,27 @@ class Remotes:
             return None
         return self.even_if_missing(url)
 
+    def upstream(self, url: str) -> Remote | None:
+        """Return a remote to read packages from: one that is under way is read as it was before that began.
+
+        Nothing may be written to it, and nobody may take what is not there for gone since.
+        """
+        if not isinstance(self.failures.get(url), UnderWayError):
+            return self.get(url)
+        return self._read(url, self._known[url]) if url in self._known else None
+
     def even_if_missing(self, url: str) -> Remote | None:
         """Return a remote as its mirror knows it, fetched or not: one that never existed is empty."""
-        if url not in self._mirrors:
+        if url not in self._mirrors or url in self._under_way:
             return None
+        return self._read(url, self._mirrors[url])
+
+    def _read(self, url: str, mirror: Mirror) -> Remote:
         if url not in self._remotes:
-            mirror = self._mirrors[url]
             reader = self._open.enter_context(mirror.read())
             self._remotes[url] = Remote(mirror, reader, is_there=url not in self.failures)
         return self._remotes[url]
+
+
+def _late(mirror: Mirror, how: str) -> UnderWayError:
+    return UnderWayError(f"{mirror.url} is still being {how}, and is left alone until that has ended")

@@ -23,7 +23,7 @@ from reconciler.daemon.request_round import RequestOptions, RequestRounds, Rests
 from reconciler.daemon.request_tasks import RequestTask, request_tasks, with_others, worded
 from reconciler.forge.errors import ForgeBusyError, ForgeError, ForgeMissingError
 from reconciler.forge.push_options import agit
-from reconciler.gitio.verdicts import Done
+from reconciler.gitio.verdicts import Done, Postponed
 from reconciler.krm.findings import Finding
 from reconciler.planning.destination import Destination
 from reconciler.planning.state import OpenRequest
@@ -72,10 +72,12 @@ class Requests:
         tasks = with_others(list(in_words))
         # drafts that are the first of their repository: nobody has looked there yet
         self.board.look({one.destination.url for one in tasks} - self.board.seen)
-        rounds = [*self._make_rounds(near, tasks, remotes), Round(results=list(self._push(tasks, remotes)))]
+        rounds = list(self._make_rounds(near, tasks, remotes))
+        rounds.append(pushed := Round(results=list(self._push(tasks, remotes))))
         noted = note_requests((result for one in rounds for result in one.results), remotes, names.state)
         done = self._requested([task.destination for task in tasks], rounds, retry)
-        return done if noted else replace(done, due=min(done.due or retry, retry))
+        in_turn = not any(result.waits for result in pushed.results)
+        return done if noted and in_turn else replace(done, due=min(done.due or retry, retry))
 
     def merges(self, destination: Destination) -> bool:
         """Return whether drafts of a destination are approved by merging their requests."""
@@ -144,6 +146,9 @@ class Requests:
             return result
         ref, options = agit(self.options.new(task, words))
         outcome = remote.mirror.push_for_review(task.head, ref, options)
+        if isinstance(outcome, Postponed):
+            result.wait()
+            return result
         if not isinstance(outcome, Done):
             self._rests.refused(result, describe(outcome))
             return result

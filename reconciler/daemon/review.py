@@ -96,6 +96,11 @@ class Review(DraftReader):
         """The template of the refs that states are on."""
         return self._names.state
 
+    @property
+    def max_pushes(self) -> int:
+        """How many remotes are written to at once."""
+        return self._tools.max_pushes
+
     def progress(self, stage: str, done: int, total: int) -> None:
         """Show how far a command has come."""
         self._tools.progress(stage, done, total)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -43,7 +44,8 @@ class Work:
 
     `run_pass` returns whether the world let it finish; `hurry` lets resting remotes be asked at once; `due_in` gives
     the seconds to the next moment at which something is to be done though nothing moves; `gather_seconds` is the
-    pause after a webhook, so that all those of one push end in one pass.
+    pause after a webhook, so that all those of one push end in one pass, and so do remotes that come late; `collect`
+    lets the next pass only take what those brought; `close` ends what goes on beside the passes.
     """
 
     run_pass: Callable[[], bool]
@@ -52,31 +54,50 @@ class Work:
     folders: Sequence[Path]
     due_in: Callable[[], float] = lambda: math.inf
     gather_seconds: float = 0.0
+    collect: Callable[[], None] = lambda: None
+    close: Callable[[], None] = lambda: None
 
 
-def serve(build: Callable[[], Work], wakeups: Wakeups, chance: Callable[[], float] = random.random) -> None:
+def serve(
+    build: Callable[[], Work],
+    wakeups: Wakeups,
+    chance: Callable[[], float] = random.random,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
     """Run passes until a STOP: a pass that is under way ends with its push. A RELOAD builds the work anew."""
     work = build()
-    while True:
-        with watching(work.folders, wakeups):
-            reasons = _passes(work, wakeups, chance)
-        if Wakeup.STOP in reasons:
-            log.info("stopped")
-            return
-        work = _rebuilt(build, work)
+    try:
+        while True:
+            with watching(work.folders, wakeups):
+                reasons = _passes(work, wakeups, chance, clock)
+            if Wakeup.STOP in reasons:
+                log.info("stopped")
+                return
+            work = _rebuilt(build, work)
+    finally:
+        work.close()
 
 
-def _passes(work: Work, wakeups: Wakeups, chance: Callable[[], float]) -> frozenset[Wakeup]:
+def _passes(work: Work, wakeups: Wakeups, chance: Callable[[], float], clock: Callable[[], float]) -> frozenset[Wakeup]:
     failures = 0
+    next_poll = -math.inf
     reasons = frozenset({Wakeup.NOW})
     while not reasons & {Wakeup.STOP, Wakeup.RELOAD}:
         if Wakeup.NOW in reasons or Wakeup.FOLDER in reasons:
             work.hurry()
+        is_late = reasons == {Wakeup.REMOTE}
+        if is_late:
+            work.collect()
         failures = 0 if _one_pass(work) else failures + 1
         pause = work.rhythm.pause(failures, chance())
+        if is_late:
+            # who comes late does not put off when all others are asked again
+            pause = max(min(pause, next_poll - clock()), 0.0)
+        else:
+            next_poll = clock() + pause
         # after a failure what is due waits, too: it would be asked for in vain, and at once
         reasons = wakeups.wait(pause if failures else min(pause, max(work.due_in(), 0.0)))
-        if reasons == {Wakeup.WEBHOOK}:
+        if reasons <= {Wakeup.WEBHOOK, Wakeup.REMOTE}:
             reasons |= wakeups.gather(work.gather_seconds)
         log.debug("woken", reasons=sorted(reasons))
     return reasons
@@ -97,6 +118,7 @@ def _rebuilt(build: Callable[[], Work], work: Work) -> Work:
         # a typo in a reloaded file must not end a service that works
         log.error("settings_refused", why=str(error))
         return work
+    work.close()
     log.info("settings_reloaded")
     return rebuilt
 

@@ -75,8 +75,11 @@ class Publisher(Protocol):
         """Bring a proposal to the config there; return what became of it."""
         ...
 
-    def finish(self, plan: FleetPlan | None, remotes: Remotes) -> None:
-        """Bring the status of the config objects there, unless another shard does; the last act of a pass."""
+    def finish(self, plan: FleetPlan | None, remotes: Remotes) -> Outcome:
+        """Bring the status of the config objects there, unless another shard does; return what became of it.
+
+        It is the last act of a pass.
+        """
         ...
 
     def remember(self, seen: FirstSeen) -> None:
@@ -149,6 +152,7 @@ class Tools:
     clock: Callable[[], float]
     by_annotation: bool = False
     shard: Shard = field(default_factory=Shard)
+    max_pushes: int = 8
     missing_is_empty: bool = False
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None
 

@@ -87,7 +87,7 @@ class RemoteUpstreams:
             url = self._resolve(repository.url)
         except GitError as error:
             return f"Repository {repository.key.name}: {error.message}"
-        remote = self._remotes.get(url)
+        remote = self._remotes.upstream(url)
         if remote is not None:
             return self._refs(remote)
         failure = self._remotes.failures.get(url)
@@ -100,6 +100,6 @@ class RemoteUpstreams:
 
     def seconds(self, repository: Repository, commit: CommitId) -> int:
         """Return a commit's date, in seconds since 1970."""
-        remote = self._remotes.get(self.url(repository))
+        remote = self._remotes.upstream(self.url(repository))
         assert remote is not None
         return remote.commit(commit).seconds

@@ -18,6 +18,7 @@ class Wakeup(StrEnum):
     FOLDER = "folder"
     NOW = "now"
     WEBHOOK = "webhook"
+    REMOTE = "remote"
     RELOAD = "reload"
     STOP = "stop"
 

@@ -59,6 +59,7 @@ class GitCommand:
         self._url = url
         self._timeout = options.timeout_seconds
         self._environment = _environment(folder, url, options)
+        self._running: set[subprocess.Popen[bytes]] = set()
 
     def run(
         self, *arguments: str, stdin: bytes | BinaryIO = b"", hold: int | None = None, accept: tuple[int, ...] = (0,)
@@ -88,10 +89,18 @@ class GitCommand:
             raise GitProgramMissingError("the program git must be installed and on the PATH") from error
         process = wrapper.proc
         assert process is not None
+        self._running.add(process)
         try:
             yield process
         finally:
+            self._running.discard(process)
             _end(process)
+
+    def interrupt(self) -> None:
+        """Ask every process that runs now to end; who waits for one finds that it failed. For other threads."""
+        for process in tuple(self._running):
+            if process.poll() is None:
+                _signal_all(process, signal.SIGTERM)
 
     def _finish(self, process: subprocess.Popen[bytes], name: str, stdin: bytes | None) -> tuple[bytes, bytes]:
         try:

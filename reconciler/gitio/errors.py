@@ -6,6 +6,7 @@ GitError                      next step
 ├── GitFailedError            retry   git said something we have no better name for
 ├── MirrorBusyError           wait    another process holds the mirror
 ├── RateLimitedError          wait    the host asks for patience
+├── UnderWayError             wait    a fetch or push takes its time, and goes on beside the passes
 ├── AccessDeniedError         human   credentials are missing, wrong, or not enough
 ├── HostUntrustedError        human   a host key, a certificate or an owner that nobody vouched for
 ├── RepositoryMissingError    human   nothing stands at that address
@@ -59,6 +60,12 @@ class GitFailedError(GitError):
 
 class MirrorBusyError(GitError):
     """Another process holds the mirror's lock."""
+
+    next_step = "wait"
+
+
+class UnderWayError(GitError):
+    """A remote is still being fetched, or written to, and must be left alone meanwhile."""
 
     next_step = "wait"
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, Literal
 
 from reconciler.gitio.cache import MirrorFolder, writing
 from reconciler.gitio.command import TRACKING, Result
-from reconciler.gitio.errors import GitError, ObjectMissingError, OfflineError
+from reconciler.gitio.errors import ObjectMissingError, OfflineError
+from reconciler.gitio.limits import with_limits
 from reconciler.gitio.names import check_id, check_ref
 from reconciler.gitio.options import GitOptions
 from reconciler.gitio.pace import Pace
@@ -33,7 +33,6 @@ Kind = Literal["config", "upstream", "destination", "both"]
 STATE_PREFIX = "refs/reconciler/state/"
 _TAGS = "refs/tags/"
 _ALL_TAGS = f"+{_TAGS}*:{TRACKING}{_TAGS.removeprefix('refs/')}*"
-_AT_ONCE = 8
 _COMMIT = re.compile(r"[0-9a-f]{4,40}(?:[~^][0-9]*)*\Z")
 # one object for all clusters and replicas, whoever makes it (finding 20)
 _ROOT = NewCommit((), (), "Start of a cluster's configuration", UNDATED_SECONDS, fresh=True)
@@ -43,12 +42,11 @@ _ROOT_AUTHOR = ("reconciler", "reconciler@localhost")
 class Mirror:
     """One bare mirror of one remote. Safe to use from several processes; from several threads, one Mirror each."""
 
-    def __init__(self, cache_folder: Path, url: GitUrl, options: GitOptions) -> None:
+    def __init__(self, cache_folder: Path, url: GitUrl, options: GitOptions, pace: Pace) -> None:
         """Use `Mirror.open`."""
         self._place = MirrorFolder(cache_folder, url, options)
         self._url = url
         self._options = options
-        pace = Pace(options.max_pushes_per_minute)
         self._publisher = Publisher(self._place.command, self._place.lock, options, pace)
         self._tag_publisher = Publisher(self._place.command, self._place.lock, options, pace, atomic=False)
         self._refspecs: dict[str, None] = {}
@@ -58,15 +56,23 @@ class Mirror:
         self._has_grown = True
 
     @classmethod
-    def open(cls, cache_folder: Path | str, url: str | GitUrl, options: GitOptions | None = None) -> Mirror:
+    def open(
+        cls,
+        cache_folder: Path | str,
+        url: str | GitUrl,
+        options: GitOptions | None = None,
+        pace_of: Callable[[str, int], Pace] = lambda url, per_minute: Pace(per_minute),
+    ) -> Mirror:
         """Return the mirror of `url` below `cache_folder`, made if it is not there yet; nothing is fetched.
 
+        `pace_of` gives the pace of pushes to an address at so many a minute; what shares a remote shares its pace.
         Raises UrlRefusedError for an address that is malformed or not allowed, MirrorBusyError, CacheUnusableError.
         """
-        options = options or GitOptions()
         address = url if isinstance(url, GitUrl) else parse_url(url)
+        options = with_limits(options or GitOptions(), address)
         check_allowed(address, options.allowed_urls)
-        mirror = cls(Path(cache_folder), address, options)
+        pace = pace_of(address.text, options.max_pushes_per_minute)
+        mirror = cls(Path(cache_folder), address, options, pace)
         mirror._place.prepare()
         return mirror
 
@@ -281,15 +287,16 @@ class Mirror:
             result = self._run("fast-import", "--quiet", "--done", "--date-format=raw", stdin=stream, hold=hold)
         return [CommitId(line) for line in result.lines]
 
-    def push(self, units: Sequence[PushUnit]) -> PushReport:
+    def push(self, units: Sequence[PushUnit], leave: int = 0) -> PushReport:
         """Move refs of the remote, each unit whole or not at all, and only from where they are expected.
 
         Expected values are also compared with the last fetch: what moved since is `Lost`. Nothing is raised for
         what the remote did; it is in the report. Names and ids must be valid and no ref may be named twice
         (ValueError). Afterwards `refs` has what is done. A unit with push options is a push of its own; a host that
-        does not take options gets it without them.
+        does not take options gets it without them. `leave` of the pushes of a minute are left for what comes later;
+        what the pace of the remote puts off is Postponed.
         """
-        report = self._publisher.push(units, self.refs())
+        report = self._publisher.push(units, self.refs(), leave)
         return self._remembered(units, report)
 
     def push_for_review(self, commit: CommitId, ref: str, options: Sequence[str]) -> Outcome:
@@ -320,8 +327,8 @@ class Mirror:
     def _remember(self, updates: Iterable[RefUpdate]) -> None:
         assert self._refs is not None
         moved: dict[str, CommitId] = {}
-        # what `refs` has returned stays as it is
-        self._refs = dict(self._refs)
+        # what `refs` has returned stays as it is, and so does what a copy of this mirror knows
+        self._refs, self._peeled = dict(self._refs), dict(self._peeled)
         for update in updates:
             for known in (self._refs, self._peeled):
                 known.pop(update.ref, None)
@@ -335,6 +342,10 @@ class Mirror:
     def has_grown(self) -> bool:
         """Whether this object has brought or written anything since it was tidied last."""
         return self._has_grown
+
+    def interrupt(self) -> None:
+        """End what git is doing here for other threads; they get a GitError."""
+        self._place.command.interrupt()
 
     def maintain(self) -> bool:
         """Put many packs into one, and drop what nothing has named for two weeks; True if there was a need.
@@ -358,20 +369,6 @@ class Mirror:
         self, *arguments: str, stdin: bytes | BinaryIO = b"", hold: int | None = None, accept: tuple[int, ...] = (0,)
     ) -> Result:
         return self._place.command.run(*arguments, stdin=stdin, hold=hold, accept=accept)
-
-
-def fetch_all(kinds: Mapping[Mirror, Kind], state_ref_prefix: str = STATE_PREFIX) -> dict[Mirror, GitError | None]:
-    """Fetch several mirrors at once, each as its kind; one that fails has its error as value and stops no other."""
-
-    def fetch(mirror: Mirror) -> GitError | None:
-        try:
-            mirror.fetch(kinds[mirror], state_ref_prefix)
-        except GitError as error:
-            return error
-        return None
-
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return dict(zip(kinds, pool.map(fetch, kinds), strict=True))
 
 
 def _refspecs(kind: Kind, state_ref_prefix: str, branches: Sequence[str] | None) -> list[str]:

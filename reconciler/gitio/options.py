@@ -6,6 +6,15 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class RemoteLimits:
+    """Limits of the remotes whose host and path match `url`; None is as for all others."""
+
+    url: str
+    max_refs_per_push: int | None = None
+    max_pushes_per_minute: int | None = None
+
+
+@dataclass(frozen=True)
 class GitOptions:
     """The settings group `git` as this floor needs it (design 10.31); files are given by path.
 
@@ -15,7 +24,8 @@ class GitOptions:
     `credentials_file`: in the form of git-credential-store, `https://user:token@host` by line; only ever read.
     `ssh_key_file`, `known_hosts_file`: a deploy key and the hosts it may be shown to; ssh's own places if absent.
     `max_refs_per_push`: at most so many refs in one push, unless one unit alone has more.
-    `max_pushes_per_minute`: 0 is without limit.
+    `max_pushes_per_minute`: to one remote; 0 is without limit.
+    `remotes`: other limits than these two for some remotes; the first that matches counts (see `limits.py`).
     `max_object_bytes`: a larger file, tree or commit is not read (`TooLargeError`).
     `offline`: no remote is asked for anything; mirrors are as they were left.
     """
@@ -28,5 +38,6 @@ class GitOptions:
     known_hosts_file: str | None = None
     max_refs_per_push: int = 500
     max_pushes_per_minute: int = 0
+    remotes: tuple[RemoteLimits, ...] = ()
     max_object_bytes: int = 64 * 2**20
     offline: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
@@ -13,10 +13,12 @@ from reconciler.gitio.names import check_id, check_option, check_ref
 from reconciler.gitio.options import GitOptions
 from reconciler.gitio.pace import Pace
 from reconciler.gitio.verdicts import (
+    OVER_PACE,
     Attempt,
     Done,
     Failed,
     Outcome,
+    Postponed,
     PushReport,
     PushUnit,
     RefUpdate,
@@ -51,7 +53,8 @@ _REFUSED_OPTIONS = Refused("the host takes no push options, so it cannot be aske
 class Publisher:
     """Pushes units through one mirror; `lock` and `pace` are the mirror's.
 
-    Unless `atomic`, what the host refuses holds up nothing else of the same push.
+    Unless `atomic`, what the host refuses holds up nothing else of the same push. What the pace puts off is
+    Postponed, whole: a unit that has begun is ended, whatever the pace. Those that have waited longest go first.
     """
 
     def __init__(
@@ -70,27 +73,40 @@ class Publisher:
         self._atomic = atomic
         self._takes_options = True
         self._looked = False
+        # names, in the order in which they were put off
+        self._waiting: dict[str, None] = {}
 
     @property
     def takes_options(self) -> bool:
         """Whether the host takes push options; True until it refused one."""
         return self._takes_options
 
-    def push(self, units: Sequence[PushUnit], known: Mapping[str, str]) -> PushReport:
-        """Push `units`, given the remote's refs as of the last fetch, and report what became of each."""
+    def push(self, units: Sequence[PushUnit], known: Mapping[str, str], leave: int = 0) -> PushReport:
+        """Push `units`, given the remote's refs as of the last fetch, and report what became of each.
+
+        `leave` of the pushes of a minute are left for what is pushed later.
+        """
         _check(units)
         outcomes = _find_clashes(units, known)
         ready = [unit for unit in units if unit.name not in outcomes]
-        failed, ready = self._make_room(ready)
+        failed, ready, begun = self._make_room(ready, leave)
         outcomes |= failed
-        for group in pack(ready, self._most):
-            outcomes |= self._settle(group)
+        for group in pack(ready, self._most, self._waiting):
+            outcomes |= self._settle(group, leave, begun)
+        self._take_turns(outcomes)
         if self._looked:
             self._looked = False
             done = [u for unit in units if isinstance(outcomes[unit.name], Done) for u in unit.updates]
             with suppress(GitError):  # the remote has it; with old notes the next push of these refs is merely Lost
                 self._record(done)
         return PushReport({unit.name: outcomes[unit.name] for unit in units})
+
+    def _take_turns(self, outcomes: Mapping[str, Outcome]) -> None:
+        for name, outcome in sorted(outcomes.items()):
+            if isinstance(outcome, Postponed):
+                self._waiting.setdefault(name)
+            else:
+                self._waiting.pop(name, None)
 
     def push_for_review(self, commit: str, ref: str, options: Sequence[str]) -> Outcome:
         """Push a commit to a ref below `refs/for/`, where the host makes a request for review of it and no ref.
@@ -107,7 +123,9 @@ class Publisher:
         return _REFUSED_OPTIONS
 
     def _push_alone(self, unit: PushUnit) -> Outcome:
-        self._pace.wait()
+        wait = self._pace.wait()
+        if wait is not None:
+            return Postponed(OVER_PACE, wait)
         [update] = unit.updates
         try:
             with self._lock() as hold:
@@ -116,14 +134,17 @@ class Publisher:
             return Failed(error)
         return judge_alone(unit, self._read_answer(result), self._command.failure("push", result.words))
 
-    def _make_room(self, units: Sequence[PushUnit]) -> tuple[dict[str, Outcome], list[PushUnit]]:
+    def _make_room(
+        self, units: Sequence[PushUnit], leave: int
+    ) -> tuple[dict[str, Outcome], list[PushUnit], Collection[str]]:
+        """Delete what is in the way; return what became of that, the units that are left, and which have begun."""
         # Git refuses `a/b` as long as `a` is there, also when the same push deletes it (finding 18)
         made = {update.ref for unit in units for update in unit.updates if update.new is not None}
         folders = {folder for ref in made for folder in folders_of(ref)}
         room = [replace(unit, updates=tuple(_in_the_way(unit, made, folders)), options=()) for unit in units]
         outcomes: dict[str, Outcome] = {}
-        for group in pack([unit for unit in room if unit.updates], self._most):
-            outcomes |= self._settle(group)
+        for group in pack([unit for unit in room if unit.updates], self._most, self._waiting):
+            outcomes |= self._settle(group, leave)
         failed: dict[str, Outcome] = {
             name: outcome for name, outcome in outcomes.items() if not isinstance(outcome, Done)
         }
@@ -133,28 +154,33 @@ class Publisher:
             for unit in units
             if unit.name not in failed
         ]
-        return failed, rest
+        return failed, rest, outcomes.keys() - failed.keys()
 
-    def _settle(self, group: Sequence[PushUnit]) -> dict[str, Outcome]:
+    def _settle(self, group: Sequence[PushUnit], leave: int, begun: Collection[str] = ()) -> dict[str, Outcome]:
         # what the host turns out not to know is left out for good, so this comes to an end
         while True:
             try:
-                return self._settle_once(group)
+                return self._settle_once(group, leave, begun)
             except _NoAtomicError:
                 self._atomic = False
             except _NoOptionsError:
                 self._takes_options = False
 
-    def _settle_once(self, group: Sequence[PushUnit]) -> dict[str, Outcome]:
-        way = settle if self._atomic else settle_in_steps
+    def _settle_once(self, group: Sequence[PushUnit], leave: int, begun: Collection[str]) -> dict[str, Outcome]:
         # a unit with options is alone in its group
         options = group[0].options if self._takes_options else ()
-        return way(group, partial(self._try_push, options=options), self._look)
+        end = partial(self._try_push, options=options, leave=None)
+        begin = end if any(unit.name in begun for unit in group) else partial(end, leave=leave)
+        return settle(group, begin, self._look) if self._atomic else settle_in_steps(group, begin, self._look, end)
 
-    def _try_push(self, updates: Sequence[RefUpdate], options: Sequence[str]) -> Attempt:
+    def _try_push(self, updates: Sequence[RefUpdate], options: Sequence[str], leave: int | None) -> Attempt:
+        """Push once; with no `leave` it ends what has begun, and is not put off."""
         if not updates:
             return Attempt(accepted=True)
-        self._pace.wait()
+        if leave is None:
+            self._pace.take()
+        elif (wait := self._pace.wait(leave)) is not None:
+            return Attempt(accepted=False, wait=wait)
         try:
             with self._lock() as hold:
                 return self._push_if_current(updates, options, hold)

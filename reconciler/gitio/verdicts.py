@@ -74,7 +74,19 @@ class Failed:
     error: GitError
 
 
-Outcome = Done | Lost | Refused | Failed
+@dataclass(frozen=True)
+class Postponed:
+    """Nothing was sent yet, or is known of what was; the next pass goes on with it. `why` says what it waits for.
+
+    `seconds` is in how many seconds it may go on; None where its end wakes the service.
+    """
+
+    why: str
+    seconds: float | None = None
+
+
+Outcome = Done | Lost | Refused | Failed | Postponed
+OVER_PACE = "its remote takes no more pushes in this minute, and the rest follows"
 
 
 @dataclass(frozen=True)
@@ -99,12 +111,16 @@ class PushReport:
 
 @dataclass(frozen=True)
 class Attempt:
-    """How one push ended: accepted, or the reasons that porcelain gave by ref, and all that git said."""
+    """How one push ended: accepted, or the reasons that porcelain gave by ref, and all that git said.
+
+    `wait`: it was not made, and may be in so many seconds.
+    """
 
     accepted: bool
     reasons: Mapping[str, str] = field(default_factory=dict)
     words: str = ""
     error: GitError | None = None
+    wait: float | None = None
 
 
 TryPush = Callable[[Sequence[RefUpdate]], Attempt]
@@ -122,14 +138,17 @@ def _reason(summary: str) -> str:
     return reason.removesuffix(")") if parenthesis else summary
 
 
-def pack(units: Iterable[PushUnit], most: int) -> Iterator[list[PushUnit]]:
-    """Yield groups of whole units, sorted by name, of at most `most` refs.
+def pack(units: Iterable[PushUnit], most: int, waiting: Iterable[str] = ()) -> Iterator[list[PushUnit]]:
+    """Yield groups of whole units, sorted by name, of at most `most` refs; first those that are `waiting`, as named.
 
     A larger unit goes alone, and so does one with options: they belong to a push, not to a ref.
     """
     group: list[PushUnit] = []
-    for unit in sorted(units, key=lambda unit: (bool(unit.options), unit.name)):
-        if group and (unit.options or sum(len(member.updates) for member in (*group, unit)) > most):
+    turn = {name: index for index, name in enumerate(waiting)}
+    last = len(turn)
+    for unit in sorted(units, key=lambda unit: (turn.get(unit.name, last), bool(unit.options), unit.name)):
+        is_alone = bool(unit.options or (group and group[0].options))
+        if group and (is_alone or sum(len(member.updates) for member in (*group, unit)) > most):
             yield group
             group = []
         group.append(unit)
@@ -150,6 +169,9 @@ def settle(units: Sequence[PushUnit], try_push: TryPush, look: Look) -> dict[str
         attempt = try_push([update for unit in group for update in unit.updates])
         if attempt.accepted:
             outcomes |= {unit.name: Done() for unit in group}
+            continue
+        if attempt.wait is not None:
+            outcomes |= {unit.name: Postponed(OVER_PACE, attempt.wait) for unit in group}
             continue
         told, left = _sort_out(group, attempt, look)
         outcomes |= told
@@ -238,8 +260,12 @@ def _again(before: Sequence[PushUnit], left: list[PushUnit]) -> list[list[PushUn
     return [left[:middle], left[middle:]]
 
 
-def settle_in_steps(units: Sequence[PushUnit], try_push: TryPush, look: Look) -> dict[str, Outcome]:
+def settle_in_steps(
+    units: Sequence[PushUnit], try_push: TryPush, look: Look, finish: TryPush | None = None
+) -> dict[str, Outcome]:
     """Push `units` to a host without atomic pushes: the last update of a unit only when the others are there.
+
+    `finish` pushes what ends a unit that is half there; it is not to be put off.
 
     A killed or refused push leaves drafts without their state; the next pass finds heads equal to what it would
     make, and only adds the state (finding 15).
@@ -248,7 +274,9 @@ def settle_in_steps(units: Sequence[PushUnit], try_push: TryPush, look: Look) ->
     outcomes = settle(first, try_push, look) if first else {}
     ready = [unit for unit in units if isinstance(outcomes.get(unit.name, Done()), Done)]
     last = [replace(unit, updates=unit.updates[-1:]) for unit in ready]
-    return outcomes | (settle(last, try_push, look) if last else {})
+    has_begun = any(len(unit.updates) > 1 for unit in ready)
+    end = finish if finish and has_begun else try_push
+    return outcomes | (settle(last, end, look) if last else {})
 
 
 def find_clash(update: RefUpdate, names: Set[str], folders: Set[str]) -> str | None:

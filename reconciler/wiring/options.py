@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from reconciler.daemon.backoff import Backoff
-from reconciler.gitio.options import GitOptions
+from reconciler.gitio.options import GitOptions, RemoteLimits
 from reconciler.krm.schema import read_key_table
 from reconciler.packages.functions.registry import BUILTIN
 from reconciler.packages.update import MergeOptions
@@ -45,6 +45,7 @@ def git_options(settings: Settings) -> GitOptions:
         known_hosts_file=git.known_hosts_file or None,
         max_refs_per_push=git.max_refs_per_push,
         max_pushes_per_minute=git.max_pushes_per_minute,
+        remotes=tuple(RemoteLimits(one.url, one.max_refs_per_push, one.max_pushes_per_minute) for one in git.remotes),
     )
 
 

@@ -13,6 +13,7 @@ from reconciler import __version__
 from reconciler.daemon.backoff import Backoff
 from reconciler.daemon.config import ConfigHistory, ConfigSnapshot, FolderConfig, RepositoryConfig
 from reconciler.daemon.first_seen import FirstSeen
+from reconciler.daemon.lanes import Flow
 from reconciler.daemon.proposals import STATE_NAME, FolderProposals, Proposals, RepositoryProposals
 from reconciler.daemon.remotes import Remotes
 from reconciler.daemon.request_board import Forges, RequestBoard
@@ -24,6 +25,7 @@ from reconciler.expressions import load_parser
 from reconciler.gitio.errors import GitError, RepositoryMissingError
 from reconciler.gitio.history import MirrorHistory, find_here_or_there, history_around
 from reconciler.gitio.mirror import Mirror
+from reconciler.gitio.pace import Paces
 from reconciler.gitio.packages import UpstreamPackages
 from reconciler.gitio.source import FolderSource, RepositorySource, Source, open_source, resolve_repository
 from reconciler.gitio.url import parse_url
@@ -78,25 +80,40 @@ def build_parts(
     fetches: bool = True,
     progress: Progress | None = None,
     clock: Callable[[], float] = time.time,
+    steady: Callable[[], float] = time.monotonic,
+    wake: Callable[[], None] | None = None,
 ) -> Parts:
     """Build the parts of a pass over `config`. Raises GitError when the config's address cannot be used.
 
     `at` names the commit that the config is read at, "" for as it is now: on disk, or at the head of its branch.
 
-    `clock` gives seconds since 1970; it decides when something is done, never what is written. `offline`: clusters
+    `clock` gives seconds since 1970, and `steady` seconds of a clock that nobody sets: they decide when something is
+    done, never what is written. `offline`: clusters
     without a Repository have a place though no fleet is set, for nothing goes there. `fetches`: False for no remote
-    and no forge to be asked for anything: what was fetched before is looked at.
+    and no forge to be asked for anything: what was fetched before is looked at. `wake` is for who runs one pass after
+    the other: a pass does not wait for slow remotes, and this is called when one of them can be taken.
     """
     _allow_many_files()
-    backoff = Backoff(FIRST_REST_SECONDS, settings.max_backoff_seconds, time.monotonic)
+    backoff = Backoff(FIRST_REST_SECONDS, settings.max_backoff_seconds, steady)
     functions = functions_of(settings, backoff)
     source = open_source(config, options=git_options(settings))
-    builder = _Builder(settings, source, clock, functions, backoff, fetches=fetches)
+    flow = _flow(settings, steady, wake)
+    paces = Paces(flow.patience_seconds, _pushing(progress) if progress else None, steady)
+    builder = _Builder(settings, source, clock, functions, backoff, paces, fetches=fetches)
     prefix = settings.state_ref.partition("{repository}")[0]
-    remotes = Remotes(builder.open_mirror, prefix, backoff, builder.forges.close)
+    remotes = Remotes(builder.open_mirror, prefix, backoff, builder.forges.close, flow)
     tools = builder.tools(missing_is_empty, offline, progress)
     names = partial(_find_commit, prefix)
     return Parts(builder.config(at), remotes, backoff, tools, builder.folders(), builder.history, names)
+
+
+def _flow(settings: Settings, steady: Callable[[], float], wake: Callable[[], None] | None) -> Flow:
+    flow = Flow(settings.git.max_fetches, settings.git.max_pushes, clock=steady)
+    return replace(flow, patience_seconds=settings.git.patience_seconds, wake=wake) if wake else flow
+
+
+def _pushing(progress: Progress) -> Callable[[str, float], None]:
+    return lambda url, seconds: progress(f"waiting to push to {url}", int(not seconds), 1)
 
 
 def build_memory(settings: Settings, config: str) -> InCache:
@@ -154,10 +171,12 @@ class _Builder:
         clock: Callable[[], float],
         functions: AllFunctions,
         backoff: Backoff,
+        paces: Paces,
         *,
         fetches: bool,
     ) -> None:
         self._settings = settings
+        self._paces = paces
         self._backoff = backoff
         self._source = source
         self._clock = clock
@@ -238,7 +257,7 @@ class _Builder:
         return (Path(self._source.url.text),) if self._source.url.local else ()
 
     def open_mirror(self, url: str) -> Mirror:
-        return Mirror.open(self._cache, url, self._options)
+        return Mirror.open(self._cache, url, self._options, self._paces.of)
 
     def tools(self, missing_is_empty: bool, offline: bool, progress: Progress | None) -> Tools:
         catalogs = Catalogs(self._settings, self._source, self._functions, offline=offline)
@@ -267,6 +286,7 @@ class _Builder:
             clock=self._clock,
             by_annotation=self._settings.approvals.by_annotation,
             shard=read_shard(self._settings.shard),
+            max_pushes=self._settings.git.max_pushes,
             missing_is_empty=missing_is_empty,
             progress=progress or (lambda stage, done, total: None),
         )

@@ -40,7 +40,7 @@ def build_push(settings: Settings) -> Push:
     check_allowed(url, options.allowed_urls)
     tags = Tags(settings.state_ref, Backoff(FIRST_REST_SECONDS, settings.max_backoff_seconds, time.monotonic))
     seen = FirstSeen(cache_file(settings, "first_seen"))
-    approvals = Approvals(settings.state_ref, settings.drafts.branch, seen)
+    approvals = Approvals(settings.state_ref, settings.drafts.branch, seen, settings.git.max_pushes)
     return Push(
         settings.state_ref, url.connect, settings.status.branch, _status_files(settings), status_commit_message, tags,
         approvals, announced_by(settings),

@@ -247,7 +247,7 @@ class Catalogs:
         if lock is None:
             return None
         for url in self.upstreams_at(lock.repo, catalog):
-            if remote := remotes.get(url):
+            if remote := remotes.upstream(url):
                 return remote.tree_if_known(CommitId(lock.commit), lock.directory.strip("/"))
         return None
 

@@ -12,7 +12,7 @@ import pytest
 
 from reconciler.cli.shared import read_settings
 from reconciler.daemon import passes as module
-from reconciler.daemon import reconcile
+from reconciler.daemon import pushes, reconcile
 from reconciler.daemon.passes import Passes
 from reconciler.daemon.proposals import RepositoryProposals
 from reconciler.daemon.remotes import Remote
@@ -199,12 +199,12 @@ def test_what_came_in_with_a_lost_race_is_looked_at(world: World, monkeypatch: p
     commit_files(fleet, "refs/heads/drafts/west", {"theirs.txt": b"mine"})
     push, pending = Mirror.push, ["east"]
 
-    def late(mirror: Mirror, units: Sequence[PushUnit]) -> PushReport:
+    def late(mirror: Mirror, units: Sequence[PushUnit], leave: int = 0) -> PushReport:
         while pending:
             pending.pop()
             git(fleet, "update-ref", "-d", "refs/reconciler/state/west")
             git(fleet, "update-ref", "-d", "refs/heads/drafts/east")
-        return push(mirror, units)
+        return push(mirror, units, leave)
 
     monkeypatch.setattr(Mirror, "push", late)
     passes.run()
@@ -279,14 +279,14 @@ def test_a_spoilt_state_is_told_and_left_alone(world: World) -> None:
 
 
 def test_a_remote_that_cannot_be_written_spoils_only_itself(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = reconcile.write_plans
+    whole = pushes.write_plans
 
     def full(remote: Remote, *more: object) -> object:
         if "far" in remote.mirror.url:
             raise GitFailedError("no space left on device")
         return whole(remote, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(reconcile, "write_plans", full)
+    monkeypatch.setattr(pushes, "write_plans", full)
     passes, _ = world.passes()
 
     assert not passes.run()

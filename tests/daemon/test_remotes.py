@@ -68,6 +68,19 @@ def test_one_that_fails_is_told_and_rests() -> None:
     assert list(found.failures) == ["broken"]
 
 
+def test_one_that_is_gone_is_told_in_gits_words_and_stops_no_other(tmp_path: Path) -> None:
+    fleet, gone = make_bare(tmp_path / "fleet.git"), tmp_path / "gone.git"
+    commit_files(fleet, "refs/heads/main", {"a": b"1"})
+    found = Remotes(lambda url: Mirror.open(tmp_path / "cache", url), "refs/reconciler/state/", Backoff(5, 60, float))
+    with found:
+        found.fetch([str(fleet)], [str(gone)])
+        remote = found.get(str(fleet))
+
+        assert remote is not None
+        assert list(remote.refs) == ["refs/heads/main"]
+        assert found.failures[str(gone)].message.endswith("gone.git' does not appear to be a git repository")
+
+
 def test_a_remote_that_could_not_be_fetched_is_not_asked_for_tags(tmp_path: Path) -> None:
     fleet = make_bare(tmp_path / "fleet.git")
     git(fleet, "update-ref", "refs/tags/berlin/gw/v1", commit_files(fleet, "refs/heads/main", {"a": b"1"}))

@@ -6,6 +6,7 @@ import math
 import os
 import signal
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -127,6 +128,7 @@ def test_who_wakes_the_service_by_hand_does_not_wait_for_resting_remotes(reason:
         pytest.param({Wakeup.WEBHOOK}, {Wakeup.STOP}, [2.0], 1, 1, id="a-stop-meanwhile"),
         pytest.param({Wakeup.WEBHOOK, Wakeup.NOW}, set(), [], 2, 2, id="who-asks-by-hand-does-not-wait"),
         pytest.param({Wakeup.TIMER}, set(), [], 2, 1, id="nor-does-the-timer"),
+        pytest.param({Wakeup.REMOTE}, {Wakeup.REMOTE}, [2.0], 2, 1, id="late-remotes-end-in-the-same-pass"),
     ],
 )
 def test_webhooks_are_gathered(
@@ -137,6 +139,45 @@ def test_webhooks_are_gathered(
     serve(lambda: replace(passes.work(), gather_seconds=2.0), wakeups, lambda: 0.5)
 
     assert (wakeups.gathered, passes.ran, passes.hurried) == (gathered, ran, hurried)
+
+
+@pytest.mark.parametrize(
+    ("reasons", "late", "collected"),
+    [
+        pytest.param({Wakeup.REMOTE}, set(), 1, id="a-late-remote"),
+        pytest.param({Wakeup.REMOTE}, {Wakeup.WEBHOOK}, 0, id="with-a-webhook-all-are-asked"),
+        pytest.param({Wakeup.REMOTE, Wakeup.NOW}, set(), 0, id="whoever-asks-asks-all"),
+        pytest.param({Wakeup.TIMER}, set(), 0, id="the-timer-too"),
+    ],
+)
+def test_for_a_late_remote_no_other_is_asked(reasons: set[Wakeup], late: set[Wakeup], collected: int) -> None:
+    passes, wakeups, collects = Passes(), Scripted(reasons, {Wakeup.STOP}), []
+    wakeups.late = [late]
+    serve(lambda: replace(passes.work(), collect=lambda: collects.append(1)), wakeups, lambda: 0.5)
+
+    assert (passes.ran, len(collects)) == (2, collected)
+
+
+def test_a_late_remote_does_not_put_off_the_next_poll() -> None:
+    now = [0.0]
+
+    class Ticking(Scripted):
+        def wait(self, seconds: float) -> frozenset[Wakeup]:
+            now[0] += 45
+            return super().wait(seconds)
+
+    wakeups = Ticking({Wakeup.REMOTE}, {Wakeup.REMOTE}, {Wakeup.TIMER}, {Wakeup.STOP})
+    serve(Passes().work, wakeups, lambda: 0.5, lambda: now[0])
+
+    assert wakeups.pauses == [60.0, 15.0, 0.0, 60.0]
+
+
+def test_what_goes_on_beside_the_passes_ends_with_the_work() -> None:
+    closed: list[str] = []
+    works = [replace(Passes().work(), close=partial(closed.append, name)) for name in ("first", "second")]
+    serve(lambda: works.pop(0), Scripted({Wakeup.RELOAD}, {Wakeup.STOP}), lambda: 0.5)
+
+    assert closed == ["first", "second"]
 
 
 def test_a_reload_builds_the_work_anew() -> None:

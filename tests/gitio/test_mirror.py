@@ -18,13 +18,12 @@ from reconciler.gitio.errors import (
     MirrorBusyError,
     MirrorCorruptError,
     ObjectMissingError,
-    RepositoryMissingError,
     TimedOutError,
     TooLargeError,
     UrlRefusedError,
 )
 from reconciler.gitio.lock import locked
-from reconciler.gitio.mirror import Mirror, fetch_all
+from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.options import GitOptions
 from reconciler.gitio.verdicts import PushUnit, RefUpdate
 from reconciler.gitio.writer import Drop, Graft, NewCommit, NewTag, Put
@@ -140,18 +139,6 @@ def test_one_fetch_brings_all_of_an_upstream_that_is_a_destination(mirror: Mirro
     mirror.fetch("both")
 
     assert mirror.refs() == refs
-
-
-def test_several_mirrors_are_fetched_at_once_and_fail_alone(tmp_path: Path, mirror: Mirror, remote: Path) -> None:
-    commit_files(remote, "refs/heads/main", {"a": b"1"})
-    gone = Mirror.open(tmp_path / "cache", str(tmp_path / "gone.git"))
-
-    errors = fetch_all({mirror: "config", gone: "destination"})
-
-    assert errors[mirror] is None
-    assert isinstance(errors[gone], RepositoryMissingError)
-    assert errors[gone].message.endswith("gone.git' does not appear to be a git repository")
-    assert list(mirror.refs()) == ["refs/heads/main"]
 
 
 def test_every_kind_of_change(mirror: Mirror) -> None:

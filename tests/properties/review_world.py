@@ -65,9 +65,9 @@ class _Meddled(Push):
         self._live("tag")
         return super().tag(remote, written)
 
-    def finish(self, plan: FleetPlan, remotes: Remotes) -> None:
+    def finish(self, plan: FleetPlan, remotes: Remotes) -> Outcome:
         self._live("finish")
-        super().finish(plan, remotes)
+        return super().finish(plan, remotes)
 
     def _live(self, where: str) -> None:
         if self.dies == where:

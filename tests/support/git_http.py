@@ -16,14 +16,20 @@ from tests.support.git_env import HERMETIC
 
 @dataclass
 class GitHost:
-    """What the server is like: whom it lets in, and which status or redirect it answers."""
+    """What the server is like: whom it lets in, and which status or redirect it answers.
+
+    Requests with `held` in their path are taken and not answered until the `gate` is opened.
+    """
 
     root: Path
     login: str = ""
     status: int = 0
     redirect: str = ""
     port: int = 0
+    held: str | None = None
+    gate: threading.Event = field(default_factory=threading.Event)
     seen: list[str] = field(default_factory=list)
+    taken: list[str] = field(default_factory=list)
 
     @property
     def url(self) -> str:
@@ -62,6 +68,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         body = self._read_body()
+        self.told.taken.append(self.path)
+        if self.told.held is not None and self.told.held in self.path:
+            self.told.gate.wait()
         expected = "Basic " + base64.b64encode(self.told.login.encode()).decode()
         if self.told.status:
             self.send_error(self.told.status)

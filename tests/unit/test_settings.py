@@ -143,6 +143,36 @@ def test_the_environment_overrides_the_file(
             id="an-address-without-a-host",
         ),
         pytest.param(
+            "git:\n  remotes:\n    - url: git@github.com:acme\n      max_pushes_per_minute: 6\n",
+            [
+                (
+                    "3: git.remotes.0.url: must be a host, or a host and a path or glob, for example "
+                    "github.com/acme/*, not 'git@github.com:acme'"
+                )
+            ],
+            id="limits-of-no-host",
+        ),
+        pytest.param(
+            "git:\n  remotes:\n    - {url: github.com, max_pushes: 6}\n",
+            [
+                (
+                    "3: git.remotes.0.max_pushes: unknown setting; allowed here: "
+                    "max_pushes_per_minute, max_refs_per_push, url"
+                )
+            ],
+            id="an-unknown-limit",
+        ),
+        pytest.param(
+            "git: {remotes: [{url: github.com}]}\n",
+            [
+                (
+                    "1: git.remotes.0: must have a limit, max_refs_per_push or max_pushes_per_minute, "
+                    "not {'url': 'github.com'}"
+                )
+            ],
+            id="a-remote-without-a-limit",
+        ),
+        pytest.param(
             "webhooks:\n  listen: 127.0.0.1:8080\n",
             [f"1: webhooks: {SECRET}, not {{'listen': '127.0.0.1:8080'}}"],
             id="webhooks-without-a-secret",

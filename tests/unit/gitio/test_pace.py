@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from reconciler.gitio.pace import Pace
 
 
@@ -47,3 +49,53 @@ def test_zero_is_without_limit() -> None:
         pace.wait()
 
     assert clock.slept == []
+
+
+def test_who_would_wait_too_long_is_put_off_until_then() -> None:
+    clock = Clock()
+    pace = Pace(2, clock, clock.sleep, patience_seconds=10)
+    told = []
+    for _ in range(4):
+        told.append(pace.wait())
+        clock.now += 1
+    clock.now = 52
+    told.append(pace.wait())
+
+    assert told == [None, None, 58, 57, None]
+    assert clock.slept == [8]
+
+
+def test_what_has_begun_is_not_put_off_and_counts() -> None:
+    clock = Clock()
+    pace = Pace(1, clock, clock.sleep, patience_seconds=10)
+    pace.wait()
+    clock.now = 30
+    pace.take()
+
+    assert pace.wait() == 60
+    assert clock.slept == []
+
+
+@pytest.mark.parametrize(
+    ("per_minute", "expected"),
+    [
+        pytest.param(3, [None, None, 60, None, 60], id="one-of-three"),
+        pytest.param(1, [60, 60, 60, None, 60], id="the-only-one"),
+        pytest.param(0, [None] * 5, id="without-limit"),
+    ],
+)
+def test_calls_are_left_for_who_comes_later(per_minute: int, expected: list[float | None]) -> None:
+    clock = Clock()
+    pace = Pace(per_minute, clock, clock.sleep, patience_seconds=10)
+
+    assert [*(pace.wait(leave=1) for _ in range(3)), pace.wait(), pace.wait()] == expected
+
+
+def test_who_has_all_the_time_there_is_leaves_nothing_and_tells_of_each_sleep() -> None:
+    clock = Clock()
+    told: list[float] = []
+    pace = Pace(1, clock, clock.sleep, tell=told.append)
+
+    assert [pace.wait(leave=1), pace.wait(leave=1), pace.take()] == [None, None, None]
+    assert clock.slept == [60, 60]
+    assert told == [60, 0, 60, 0]

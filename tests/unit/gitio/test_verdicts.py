@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 
 from reconciler.gitio.errors import AccessDeniedError, GitError, UnreachableError
 from reconciler.gitio.verdicts import (
+    OVER_PACE,
     Attempt,
     Done,
     Failed,
     Lost,
+    Outcome,
+    Postponed,
     PushUnit,
     RefUpdate,
     Refused,
@@ -191,6 +194,22 @@ def test_a_unit_with_options_goes_alone_and_last() -> None:
     units = [PushUnit(name, (), options) for name, options in (("a", ("x",)), ("b", ()), ("c", ("x",)), ("d", ()))]
 
     assert [[unit.name for unit in group] for group in pack(units, 5)] == [["b", "d"], ["a"], ["c"]]
+
+
+def test_those_that_wait_go_first_in_their_turn() -> None:
+    units = [PushUnit(name, (), options) for name, options in (("a", ()), ("b", ("x",)), ("c", ()), ("d", ()))]
+
+    assert [[unit.name for unit in group] for group in pack(units, 5, ["d", "b", "gone"])] == [["d"], ["b"], ["a", "c"]]
+
+
+@pytest.mark.parametrize("way", [settle, settle_in_steps])
+def test_what_was_not_pushed_is_postponed_and_nobody_looks(way: Callable[..., dict[str, Outcome]]) -> None:
+    units = [unit("a"), unit("b")]
+    waiting = Attempt(accepted=False, wait=42)
+
+    outcomes = way(units, lambda updates: waiting, lambda: pytest.fail("nothing was sent"))
+
+    assert outcomes == dict.fromkeys("ab", Postponed(OVER_PACE, 42))
 
 
 @pytest.mark.parametrize(
