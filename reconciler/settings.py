@@ -362,6 +362,20 @@ class ForgeHost(_Group):
         return self
 
 
+class RenderingSettings(_Group):
+    """Where packages are rendered when there are many: beside this process, or on a Dask cluster."""
+
+    workers: Annotated[int, Field(ge=0, le=256)] = 0
+    dask: str = ""
+
+    @field_validator("dask")
+    @classmethod
+    def _address(cls, value: str) -> str:
+        if value and not re.fullmatch(r"(tcp|tls|ws|wss|ucx)://[^\s/]+", value):
+            raise ValueError('must be the address of a scheduler, for example "tcp://scheduler:8786"')
+        return value
+
+
 class ForgeSettings(_Group):
     """Pull requests: at which forges, and how many."""
 
@@ -435,6 +449,7 @@ class Settings(_Group):
     rules: RuleSettings = RuleSettings()
     functions: FunctionSettings = FunctionSettings()
     limits: LimitSettings = LimitSettings()
+    rendering: RenderingSettings = RenderingSettings()
     forge: ForgeSettings = ForgeSettings()
     webhooks: WebhookSettings = WebhookSettings()
     log: LogSettings = LogSettings()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
 
+from reconciler.daemon.ahead import Ahead
 from reconciler.daemon.codes import REPOSITORY_UNREACHABLE
 from reconciler.daemon.config import ConfigSnapshot
 from reconciler.daemon.publish import HEADS, Written, proposed_ref
@@ -14,14 +15,18 @@ from reconciler.daemon.remotes import DestinationObjects, Remote, Remotes
 from reconciler.daemon.request_board import Said
 from reconciler.daemon.states import read_state
 from reconciler.daemon.tools import Tools
+from reconciler.executors.port import Orders
 from reconciler.gitio.errors import GitError, ObjectMissingError, TooLargeError
 from reconciler.krm.findings import Finding, softened
 from reconciler.krm.identity import ObjectKey
+from reconciler.packages.functions.facts import is_function
 from reconciler.planning.branches import Layout
 from reconciler.planning.claims import Claims
+from reconciler.planning.decide import Render
 from reconciler.planning.destination import Destination, draft_branch
 from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.ingredients import TooLargeToReadError
+from reconciler.planning.last_mile import LastMile
 from reconciler.planning.left import left_by
 from reconciler.planning.outcome import Rendered
 from reconciler.planning.plan import Decided, decide_destination, new_state, plan_destination
@@ -151,9 +156,10 @@ class Desk:
                 self._look_elsewhere(other)
         self._look_at_rollouts()
         decided = []
-        for index, one in enumerate(surveyed):
+        ahead = Ahead(self._tools.executor, self._orders, self._decided_by, self._counted, self._taken)
+        for index, one in enumerate(ahead.decided(surveyed)):
             self.tell("planning", len(stays) + index, len(destinations))
-            decided.append(self._decide(one))
+            decided.append(one)
         self.tell("planning", len(destinations), len(destinations))
         self._decided |= {one.destination.key: one for one in decided if isinstance(one, Decided)}
         settled = (*(one.reconciled for one in (*others, *stays.values(), *decided)), self._arrived_elsewhere(decided))
@@ -326,13 +332,18 @@ class Desk:
         # a cache that knows nothing, as on a runner that starts afresh every time, must not hold a rollout up for ever
         return self._tools.published.look(f"{one.url} {one.name}", there, self._now, start=0)
 
-    def _decide(self, surveyed: Surveyed | DestinationPlan) -> Decided | DestinationPlan:
-        if isinstance(surveyed, DestinationPlan):
-            return surveyed
+    def _decided_by(self, surveyed: Surveyed, render: Render) -> Decided | DestinationPlan:
         try:
-            return self._decide_on(surveyed, replace(surveyed.shop, answers=self._render.answers))
+            return self._decide_on(surveyed, replace(surveyed.shop, answers=self._render.answers, render=render))
         except GitError as error:
             return _left_alone(surveyed.destination, _trouble(surveyed.destination, error))
+
+    def _orders(self) -> Orders:
+        """Return what the renders of this pass go by."""
+        mile, templating = self._render.last_mile, self._render.templating
+        # without what has been worked out of it here
+        plain = LastMile(mile.policies, mile.clusters, mile.options, mile.closed, mile.strict)
+        return Orders(self.snapshot.files, plain, templating.rules, templating.options, self.snapshot.unreadable)
 
     def _surveyed(self, destination: Destination) -> Surveyed | DestinationPlan:
         remote = self.remote(destination.url)
@@ -439,6 +450,14 @@ class Desk:
     def _counted(self, variant: Variant, made: Ingredients) -> Rendered:
         self.renders += 1
         return self._render(variant, made)
+
+    def _taken(self, rendered: Rendered) -> Rendered:
+        """Take note of a render that was done elsewhere."""
+        self.renders += 1
+        for name in filter(is_function, rendered.trace):
+            # a pass has to know all functions that anything depends on
+            self._tools.functions.identity(name)
+        return rendered
 
     def upstream_files(self, upstream: Upstream, destination: Remote) -> FileTree:
         """Return an upstream package's files, and remember them for the state that will name them by their tree.

@@ -15,6 +15,7 @@ from reconciler.daemon.publish import Written
 from reconciler.daemon.remotes import Remote, Remotes
 from reconciler.daemon.requests import Requested, Requests
 from reconciler.daemon.tags import Tagged
+from reconciler.executors.port import Executor, Inline
 from reconciler.gitio.verdicts import Outcome
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
@@ -150,6 +151,7 @@ class Tools:
     requests: Requests
     published: FirstSeen
     clock: Callable[[], float]
+    executor: Executor = field(default_factory=Inline)
     by_annotation: bool = False
     shard: Shard = field(default_factory=Shard)
     max_pushes: int = 8

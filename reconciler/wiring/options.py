@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
 from reconciler.daemon.backoff import Backoff
 from reconciler.gitio.options import GitOptions, RemoteLimits
 from reconciler.krm.schema import read_key_table
+from reconciler.krm.yaml import YamlLimits
 from reconciler.packages.functions.registry import BUILTIN
 from reconciler.packages.update import MergeOptions
 from reconciler.packages.update.deviations import options_of
+from reconciler.planning.render import Engine
 from reconciler.planning.shard import read_shard
 from reconciler.runners.commands import Commands
 from reconciler.runners.containers import Containers
@@ -64,3 +67,24 @@ def functions(settings: Settings, backoff: Backoff) -> AllFunctions:
     engine = ContainerEngine(EngineOptions(one.engine, one.pull), bounds)
     containers = Containers(one.containers, one.image_prefix, engine, bounds, spoiled)
     return AllFunctions(BUILTIN, Commands(one.exec, bounds, spoiled), containers, one.image_prefix)
+
+
+def engine(settings: Settings, functions: AllFunctions) -> Engine:
+    """Return how packages are rendered."""
+    one = settings.merge
+    blocks_secrets = settings.rules.secrets == "block"
+    return Engine(one.profile, one.conflict_policy, functions, merging(settings), blocks_secrets)
+
+
+def yaml_limits(settings: Settings) -> YamlLimits:
+    """Return what one YAML file may cost."""
+    one = settings.limits
+    return YamlLimits(
+        file_bytes=one.file_bytes, depth=one.yaml_depth, aliases=one.yaml_aliases, documents=one.yaml_documents
+    )
+
+
+def available_cores() -> int:
+    """Return how many cores this process may use."""
+    # where containers and taskset narrow it, the number of the machine's cores says nothing
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -31,7 +31,7 @@ from reconciler.gitio.source import FolderSource, RepositorySource, Source, open
 from reconciler.gitio.url import parse_url
 from reconciler.krm.digest import digest
 from reconciler.krm.merge3 import Winner
-from reconciler.krm.yaml import YamlFile, YamlLimits, parse
+from reconciler.krm.yaml import YamlFile, parse
 from reconciler.packages.update import MergeOptions
 from reconciler.planning.destination import Destination
 from reconciler.planning.drafts import Words
@@ -46,7 +46,8 @@ from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ParseMemory, read_
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId
 from reconciler.wiring.forges import KnownForges
-from reconciler.wiring.options import FIRST_REST_SECONDS, cache_file, git_options, merging
+from reconciler.wiring.kitchen import build_executor
+from reconciler.wiring.options import FIRST_REST_SECONDS, cache_file, git_options, merging, yaml_limits
 from reconciler.wiring.options import functions as functions_of
 from reconciler.wiring.rooms import Catalogs
 
@@ -185,12 +186,7 @@ class _Builder:
         self._cache = Path(settings.cache).expanduser()
         self._memory: ParseMemory = {}
         self._catalog: Catalog | None = None
-        self._limits = YamlLimits(
-            file_bytes=settings.limits.file_bytes,
-            depth=settings.limits.yaml_depth,
-            aliases=settings.limits.yaml_aliases,
-            documents=settings.limits.yaml_documents,
-        )
+        self._limits = yaml_limits(settings)
         self._functions = functions
 
     def config(self, at: str) -> ConfigSource:
@@ -285,6 +281,7 @@ class _Builder:
             published=FirstSeen(cache_file(self._settings, "published")),
             clock=self._clock,
             by_annotation=self._settings.approvals.by_annotation,
+            executor=build_executor(self._settings),
             shard=read_shard(self._settings.shard),
             max_pushes=self._settings.git.max_pushes,
             missing_is_empty=missing_is_empty,

@@ -27,7 +27,7 @@ from reconciler.planning.destination import Destination
 from reconciler.planning.destination import conflicts as destination_conflicts
 from reconciler.planning.last_mile import LastMile
 from reconciler.planning.lint import lint_functions, lint_generated, lint_places, lint_repositories
-from reconciler.planning.render import Engine, Renderer
+from reconciler.planning.render import Renderer
 from reconciler.planning.state import DestinationState
 from reconciler.planning.tags import Tagging
 from reconciler.planning.templates import Templating
@@ -71,7 +71,7 @@ from reconciler.settings import Settings
 from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ConfigObject
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
-from reconciler.wiring.options import git_options, merging
+from reconciler.wiring.options import engine, git_options
 
 _NO_FLEET = "no-fleet.git"
 _REPOSITORY = (PORCH_GROUP, "Repository")
@@ -124,13 +124,7 @@ class Catalogs:
         self._published: Remembered[Published] = Remembered()
         self._pairs: Remembered[Pairs] = Remembered()
         self._templates_in: Remembered[bool] = Remembered()
-        self._engine = Engine(
-            settings.merge.profile,
-            settings.merge.conflict_policy,
-            functions,
-            merging(settings),
-            settings.rules.secrets == "block",
-        )
+        self._engine = engine(settings, functions)
 
     def destinations(self, catalog: Catalog) -> Sequence[Destination]:
         """Return the Repositories and clusters that can receive packages."""

@@ -1,0 +1,145 @@
+"""Renders ahead: what destinations will ask for is rendered elsewhere, many at once, before they are decided on.
+
+Which renders those are is found out by deciding once without any. What needs none is decided by that; of the others
+the decision is made again when their renders are there.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TypeVar
+
+from reconciler.daemon.events import log
+from reconciler.executors.errors import ExecutorUnusableError
+from reconciler.executors.port import Executor, Job, Orders, Pending, Result, Session
+from reconciler.packages.functions.function import InterruptedFunctionError
+from reconciler.planning.decide import Render
+from reconciler.planning.fleet import DestinationPlan
+from reconciler.planning.outcome import Rendered
+from reconciler.planning.plan import Decided
+from reconciler.planning.source import Ingredients
+from reconciler.planning.survey import Surveyed
+from reconciler.rules.variant import Place, Variant
+
+# destinations that are looked at in one go; as many again are under way meanwhile
+_IN_A_GROUP = 50
+
+Decide = Callable[[Surveyed, Render], "Decided | DestinationPlan"]
+_One = TypeVar("_One")
+
+
+@dataclass
+class _Group:
+    """Destinations with what is decided of them, None where renders are under way."""
+
+    surveyed: list[Surveyed | DestinationPlan]
+    decided: list[Decided | DestinationPlan | None] = field(default_factory=list)
+    jobs: list[Job] = field(default_factory=list)
+    pending: Pending | None = None
+
+
+class Ahead:
+    """Decides on destinations in their order, with their renders done by an executor where that is worth it."""
+
+    def __init__(
+        self,
+        executor: Executor,
+        orders: Callable[[], Orders],
+        decide: Decide,
+        render: Render,
+        take: Callable[[Rendered], Rendered],
+    ) -> None:
+        """`render` does it here; `take` is told of each that was done elsewhere."""
+        self._executor = executor
+        self._take = take
+        self._orders = orders
+        self._decide = decide
+        self._render = render
+        self._session: Session | None = None
+        self._is_usable = True
+
+    def decided(self, surveyed: Iterable[Surveyed | DestinationPlan]) -> Iterator[Decided | DestinationPlan]:
+        """Yield what is decided of each destination."""
+        if not self._executor.worth(sys.maxsize):
+            yield from (
+                one if isinstance(one, DestinationPlan) else self._decide(one, self._render) for one in surveyed
+            )
+            return
+        waiting: list[_Group] = []
+        with ExitStack() as stack:
+            for several in _groups(surveyed, _IN_A_GROUP):
+                waiting.append(self._begun(several, stack))
+                if len(waiting) > 1:
+                    yield from self._ended(waiting.pop(0))
+            for group in waiting:
+                yield from self._ended(group)
+
+    def _begun(self, several: list[Surveyed | DestinationPlan], stack: ExitStack) -> _Group:
+        group = _Group(several)
+        for one in several:
+            group.decided.append(one if isinstance(one, DestinationPlan) else self._at_once(one, group.jobs))
+        if session := self._session_for(len(group.jobs), stack):
+            group.pending = session.start(group.jobs)
+        return group
+
+    def _at_once(self, one: Surveyed, jobs: list[Job]) -> Decided | DestinationPlan | None:
+        """Return what is decided of a destination, if it takes no render; else those that it takes are jobs."""
+        before = len(jobs)
+
+        def note(variant: Variant, made: Ingredients) -> Rendered:
+            jobs.append(Job(variant, made))
+            raise InterruptedFunctionError("it is rendered elsewhere")
+
+        decided = self._decide(one, note)
+        return decided if len(jobs) == before else None
+
+    def _session_for(self, jobs: int, stack: ExitStack) -> Session | None:
+        if not self._is_usable or not jobs or not (self._session or self._executor.worth(jobs)):
+            return None
+        try:
+            self._session = self._session or stack.enter_context(self._executor.session(self._orders()))
+        except ExecutorUnusableError as error:
+            # where packages are rendered makes no difference to them
+            log.warning("executor_unusable", why=str(error))
+            self._is_usable = False
+        return self._session
+
+    def _ended(self, group: _Group) -> Iterator[Decided | DestinationPlan]:
+        ready = self._ready(group)
+        for one, decided in zip(group.surveyed, group.decided, strict=True):
+            if decided is not None:
+                yield decided
+            else:
+                assert isinstance(one, Surveyed), "what is left alone is decided"
+                yield self._decide(one, self._by(ready))
+
+    def _ready(self, group: _Group) -> dict[Place, Result]:
+        if group.pending is None:
+            return {}
+        try:
+            results = group.pending.results()
+        except ExecutorUnusableError as error:
+            log.warning("executor_unusable", why=str(error))
+            self._is_usable, self._session = False, None
+            return {}
+        return {job.variant.place: result for job, result in zip(group.jobs, results, strict=True)}
+
+    def _by(self, ready: dict[Place, Result]) -> Render:
+        def render(variant: Variant, made: Ingredients) -> Rendered:
+            result = ready.pop(variant.place, None)
+            if isinstance(result, InterruptedFunctionError):
+                raise result
+            # what is asked for only now, as by templates, is done here
+            return self._take(result) if result is not None else self._render(variant, made)
+
+        return render
+
+
+def _groups(found: Iterable[_One], size: int) -> Iterator[list[_One]]:
+    left = iter(found)
+    while group := list(islice(left, size)):
+        yield group

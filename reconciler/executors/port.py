@@ -1,0 +1,88 @@
+"""The port of executors: renders go in, what they came to comes out, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from reconciler.packages.functions.function import InterruptedFunctionError
+from reconciler.planning.last_mile import LastMile
+from reconciler.planning.outcome import Rendered
+from reconciler.planning.render import Renderer
+from reconciler.planning.source import Ingredients
+from reconciler.rules.templates.model import MergeRule, Options
+from reconciler.rules.variant import Variant
+from reconciler.snapshot.files import FileTree
+
+
+@dataclass(frozen=True)
+class Job:
+    """One render: a variant, and what its package is made from."""
+
+    variant: Variant
+    made: Ingredients
+
+
+Result = Rendered | InterruptedFunctionError
+"""What a render came to; an error where the world kept it from ending, which is no finding (design 10.19)."""
+
+
+@dataclass(frozen=True)
+class Orders:
+    """What all renders of a pass go by, as values that can be sent: the files of the config, and what rules make of it.
+
+    `unreadable` are files of the config that could not be read, with the reason; `rules` and `options` are those of
+    templates.
+    """
+
+    files: FileTree
+    last_mile: LastMile
+    rules: tuple[MergeRule, ...]
+    options: Options
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+
+
+Kitchen = Callable[[Orders], Renderer]
+"""Makes a renderer of orders, wherever it runs; what it has read for earlier orders it need not read again."""
+
+
+class Pending(Protocol):
+    """Renders under way."""
+
+    def results(self) -> Sequence[Result]:
+        """Wait for them, and return what each came to, in the order of their jobs."""
+        ...
+
+
+class Session(Protocol):
+    """The renders of one pass."""
+
+    def start(self, jobs: Sequence[Job]) -> Pending:
+        """Begin with jobs, and return at once."""
+        ...
+
+
+class Executor(Protocol):
+    """Where renders run."""
+
+    def worth(self, jobs: int) -> bool:
+        """Return whether so many renders are worth going elsewhere; few are done sooner than sent."""
+        ...
+
+    def session(self, orders: Orders) -> AbstractContextManager[Session]:
+        """Return the renders of a pass; what it needs beside this process is let go in the end."""
+        ...
+
+
+class Inline:
+    """The executor that sends nothing anywhere: each render is done when its package is decided on."""
+
+    def worth(self, jobs: int) -> bool:
+        """Return False: everything is done here."""
+        return False
+
+    def session(self, orders: Orders) -> AbstractContextManager[Session]:
+        """Raise: nobody has anything to do in it."""
+        raise NotImplementedError("renders in this process are done as they are asked for")

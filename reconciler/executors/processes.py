@@ -1,0 +1,194 @@
+"""The executor of one machine: processes beside this one, each told every content once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+
+from reconciler.executors.batches import PackedJobs, PackedOrders, pack, pack_jobs, pack_orders
+from reconciler.executors.bench import Batch, Bench
+from reconciler.executors.errors import ExecutorUnusableError
+from reconciler.executors.parcel import files_of, pack_trees, unpack_by_files, unpack_trees
+from reconciler.executors.port import Job, Kitchen, Orders, Pending, Result, Session
+from reconciler.packages.functions.function import InterruptedFunctionError
+from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.objects import TreeId
+
+# starting a worker and having it read the config costs about as much as so many renders
+_WORTH_STARTING = 200
+# what a worker keeps of contents before it is told to forget them
+_MOST_BYTES = 64 << 20
+
+
+class Processes:
+    """Renders in `workers` processes, which are started for a pass that has enough to do, and end with it.
+
+    They come from a fork server: this process has threads, and would be forked in the middle of what they do.
+    """
+
+    def __init__(self, workers: int, kitchen: Kitchen, worth_starting: int = _WORTH_STARTING) -> None:
+        self._workers = workers
+        self._kitchen = kitchen
+        self._worth_starting = worth_starting
+
+    def worth(self, jobs: int) -> bool:
+        """Return whether so many renders are worth starting processes."""
+        return self._workers > 1 and jobs >= self._worth_starting
+
+    @contextmanager
+    def session(self, orders: Orders) -> Iterator[Session]:
+        """Start the workers, and end them."""
+        workers = [_Worker(self._kitchen) for _ in range(self._workers)]
+        try:
+            yield _Session(workers, pack_orders(orders))
+        finally:
+            for worker in workers:
+                worker.end()
+
+
+class _Session:
+    def __init__(self, workers: Sequence[_Worker], orders: PackedOrders) -> None:
+        self._workers = workers
+        self._orders = orders
+
+    def start(self, jobs: Sequence[Job]) -> Pending:
+        return _Pending(self._workers, self._orders, jobs)
+
+
+class _Pending:
+    def __init__(self, workers: Sequence[_Worker], orders: PackedOrders, jobs: Sequence[Job]) -> None:
+        self._orders = orders
+        self._jobs = jobs
+        self._under_way = [self._sent(workers, packed) for packed in pack_jobs(orders, jobs)]
+
+    def _sent(self, workers: Sequence[_Worker], packed: PackedJobs) -> tuple[_Worker, PackedJobs, _Sent]:
+        worker = min(workers, key=lambda one: one.waiting)
+        return worker, packed, worker.send(packed, self._orders)
+
+    def results(self) -> Sequence[Result]:
+        found: dict[int, Result] = {}
+        for worker, packed, sent in self._under_way:
+            found |= zip(packed.numbers, self._taken(worker, packed, sent), strict=True)
+        return [found[number] for number in range(len(self._jobs))]
+
+    def _taken(self, worker: _Worker, packed: PackedJobs, sent: _Sent) -> Sequence[Result]:
+        try:
+            return worker.take(packed, sent)
+        except BrokenProcessPool:
+            # whatever ended it, the others go on; nothing of the batch is lost but time
+            return [self._alone(worker, number) for number in packed.numbers]
+
+    def _alone(self, worker: _Worker, number: int) -> Result:
+        """Render one job of a batch for itself: what ends a worker again is told apart by that."""
+        packed = pack(self._orders, [self._jobs[number]], (number,))
+        try:
+            (result,) = worker.take(packed, worker.send(packed, self._orders))
+        except BrokenProcessPool:
+            return InterruptedFunctionError("the process that rendered it ended")
+        return result
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """A batch under way, and the process that has it."""
+
+    future: Future[bytes]
+    pool: ProcessPoolExecutor
+
+
+class _Worker:
+    """One process, and what it has been told."""
+
+    def __init__(self, kitchen: Kitchen) -> None:
+        self._kitchen = kitchen
+        self._told: set[str] = set()
+        self._bytes = 0
+        self._pool = self._started()
+        self.waiting = 0
+
+    def _started(self) -> ProcessPoolExecutor:
+        pool = ProcessPoolExecutor(1, get_context("forkserver"), _begin, (self._kitchen,))
+        self._greeting = pool.submit(_greet)
+        return pool
+
+    def _check_start(self) -> None:
+        """Raise ExecutorUnusableError when the process did not even begin: the next one would not, either."""
+        try:
+            self._greeting.result()
+        except BrokenProcessPool as error:
+            raise ExecutorUnusableError("processes to render in do not start") from error
+
+    def send(self, packed: PackedJobs, orders: PackedOrders) -> _Sent:
+        """Begin with a batch."""
+        self.waiting += 1
+        try:
+            return self._submitted(packed, orders)
+        except BrokenProcessPool:
+            self._start_anew(self._pool)
+            return self._submitted(packed, orders)
+
+    def _submitted(self, packed: PackedJobs, orders: PackedOrders) -> _Sent:
+        forget = self._bytes > _MOST_BYTES
+        if forget:
+            self._told.clear()
+            self._bytes = 0
+        contents = pack_trees({one: tree for one, tree in packed.trees.items() if one not in self._told})
+        news = b"" if orders.digest in self._told else orders.data
+        self._told |= packed.trees.keys() | {orders.digest}
+        self._bytes += len(contents)
+        return _Sent(self._pool.submit(_work, packed.batch, news, contents, forget), self._pool)
+
+    def take(self, packed: PackedJobs, sent: _Sent) -> Sequence[Result]:
+        """Wait for a batch; raises BrokenProcessPool when its process ended, and has another one ready.
+
+        Raises ExecutorUnusableError when processes do not start.
+        """
+        self.waiting -= 1
+        try:
+            data = sent.future.result()
+        except BrokenProcessPool:
+            self._start_anew(sent.pool)
+            raise
+        known = files_of([packed.trees[one] for one in packed.batch.trees])
+        results: Sequence[Result] = unpack_by_files(data, known)
+        return results
+
+    def _start_anew(self, broken: ProcessPoolExecutor) -> None:
+        if broken is self._pool:
+            self._check_start()
+            self.end()
+            self._told.clear()
+            self._pool = self._started()
+
+    def end(self) -> None:
+        """End the process."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+# what follows runs in a worker
+
+_bench: Bench
+_trees: dict[TreeId, FileTree] = {}
+_orders: dict[str, bytes] = {}
+
+
+def _begin(kitchen: Kitchen) -> None:
+    global _bench  # noqa: PLW0603 - the one value of a process that does nothing else
+    _bench = Bench(kitchen)
+
+
+def _greet() -> None:
+    """Come to pass when the process stands."""
+
+
+def _work(batch: Batch, orders: bytes, contents: bytes, forget: bool) -> bytes:
+    if forget:
+        _trees.clear()
+    _trees.update(unpack_trees(contents))
+    if orders:
+        _orders[batch.orders] = orders
+    return _bench.work(batch, _orders[batch.orders], _trees)

@@ -1,0 +1,73 @@
+"""Kitchens: renderers in any process, built of the settings that rendering goes by and of the orders of a pass."""
+
+from __future__ import annotations
+
+import gc
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+
+from reconciler.daemon.backoff import Backoff
+from reconciler.executors.cluster import Cluster
+from reconciler.executors.port import Executor, Inline, Orders
+from reconciler.executors.processes import Processes
+from reconciler.planning.render import Engine, Renderer
+from reconciler.planning.templates import Templating
+from reconciler.settings import Settings
+from reconciler.snapshot.catalog import Catalog, ParseMemory, read_catalog
+from reconciler.wiring.options import FIRST_REST_SECONDS, available_cores, engine, functions, yaml_limits
+
+# as the program itself: what a render reads lives to its end, without cycles
+_VALUES_BETWEEN_COLLECTIONS = 50_000
+
+
+@dataclass(frozen=True)
+class SettingsKitchen:
+    """Makes renderers by settings, as JSON; equal settings share what they have read in a process."""
+
+    settings: str
+
+    def __call__(self, orders: Orders) -> Renderer:
+        """Return a renderer of orders."""
+        equipment = _equipment(self.settings)
+        templating = Templating(orders.rules, orders.options)
+        return Renderer(equipment.read(orders), orders.last_mile, equipment.engine, templating)
+
+
+def build_executor(settings: Settings) -> Executor:
+    """Build the executor that the settings want."""
+    one = settings.rendering
+    kitchen = SettingsKitchen(_rendering(settings).model_dump_json())
+    if one.dask:
+        return Cluster(one.dask, kitchen)
+    workers = one.workers or available_cores()
+    return Processes(workers, kitchen) if workers > 1 else Inline()
+
+
+def _rendering(settings: Settings) -> Settings:
+    """Return the settings that a render goes by; no others leave this process."""
+    return Settings(merge=settings.merge, rules=settings.rules, functions=settings.functions, limits=settings.limits)
+
+
+class _Equipment:
+    """What one process keeps from orders to orders."""
+
+    def __init__(self, settings: Settings) -> None:
+        gc.set_threshold(_VALUES_BETWEEN_COLLECTIONS)
+        backoff = Backoff(FIRST_REST_SECONDS, settings.max_backoff_seconds, time.monotonic)
+        self.engine: Engine = engine(settings, functions(settings, backoff))
+        self._limits = yaml_limits(settings)
+        self._memory: ParseMemory = {}
+        self._catalog: Catalog | None = None
+
+    def read(self, orders: Orders) -> Catalog:
+        """Return the catalog of the config's files; those that were read before are not read again."""
+        self._catalog = read_catalog(orders.files, self._memory, self._limits, orders.unreadable, self._catalog)
+        for forgotten in self._memory.keys() - {file.id for file in orders.files.values()}:
+            del self._memory[forgotten]
+        return self._catalog
+
+
+@lru_cache(maxsize=2)
+def _equipment(settings: str) -> _Equipment:
+    return _Equipment(Settings.model_validate_json(settings))

@@ -1,0 +1,171 @@
+"""Wherever renders run, the refs are the same, and a worker that is lost costs time alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from reconciler.executors.cluster import Cluster
+from reconciler.executors.port import Executor, Inline, Kitchen
+from reconciler.executors.processes import Processes
+from reconciler.settings import Settings
+from reconciler.wiring import parts
+from reconciler.wiring.kitchen import SettingsKitchen, build_executor
+from tests.support.kitchens import Deadly, Unequipped
+from tests.support.world import World, package, small_world, variant
+
+NOBODY = "tcp://127.0.0.1:9"
+Make = Callable[[Kitchen], Executor]
+
+
+def beside(kitchen: Kitchen) -> Executor:
+    return Processes(2, kitchen, worth_starting=1)
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[str]:
+    distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1", silence_logs=50
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.fixture(params=["processes", "dask"])
+def make(request: pytest.FixtureRequest) -> Make:
+    if request.param == "processes":
+        return beside
+    address = request.getfixturevalue("scheduler")
+    return lambda kitchen: Eager(address, kitchen)
+
+
+class Eager(Cluster):
+    """A cluster to which a single render is worth sending."""
+
+    def worth(self, jobs: int) -> bool:
+        return jobs > 0
+
+
+def kitchen(world: World) -> SettingsKitchen:
+    return SettingsKitchen(Settings(merge=world._read_settings().merge).model_dump_json())
+
+
+def use(monkeypatch: pytest.MonkeyPatch, executor: Executor) -> None:
+    monkeypatch.setattr(parts, "build_executor", lambda settings: executor)
+
+
+def a_life(world: World) -> list[Mapping[str, str]]:
+    """First drafts, an update with people's edits on both branches, and a change of what is injected."""
+    seen = [world.sync().after]
+    world.merge("berlin", "squash")
+    world.commit("clusters/berlin", {"metrics/notes.md": "checked\n"})
+    world.commit("drafts/lisbon", {"gateway/own.md": "mine\n"})
+    seen.append(world.sync().after)
+    world.release("metrics", "v2", package("metrics", image="2.0"))
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
+    seen += [world.sync().after, world.settle().after]
+    return seen
+
+
+def test_every_executor_leaves_the_same_refs(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "world"
+    use(monkeypatch, Inline())
+    expected = a_life(small_world(place))
+    place.rename(tmp_path / "aside")
+    world = small_world(place)
+
+    use(monkeypatch, make(kitchen(world)))
+
+    assert a_life(world) == expected
+
+
+def test_a_worker_that_is_lost_costs_a_retry_and_nothing_else(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, marks = small_world(tmp_path / "world"), tmp_path / "marks"
+    marks.mkdir()
+    use(monkeypatch, Inline())
+    expected = world.plan()
+    use(monkeypatch, make(Deadly(kitchen(world), "berlin/gateway", str(marks), once=True)))
+
+    after = world.sync()
+
+    assert [*marks.iterdir()], "no worker has ended"
+    assert after.outcomes == expected.outcomes
+    assert world.sync().is_silent
+
+
+def test_a_render_that_ends_every_worker_holds_up_no_other(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, marks = small_world(tmp_path / "world"), tmp_path / "marks"
+    marks.mkdir()
+    use(monkeypatch, make(Deadly(kitchen(world), "berlin/gateway", str(marks), once=False)))
+
+    after = world.sync()
+
+    assert after.outcomes["berlin/gateway"] == "FunctionInterrupted"
+    assert after.outcomes["berlin/metrics"] == "draft"
+    assert after.outcomes["lisbon/gateway"] == "draft"
+    use(monkeypatch, Inline())
+    assert world.sync().outcomes["berlin/gateway"] == "draft"
+
+
+@pytest.mark.parametrize(
+    ("unusable", "why"),
+    [
+        pytest.param(
+            lambda one: Eager("tcp://127.0.0.1:9", one), "no scheduler answers at tcp://127.0.0.1:9", id="nobody"
+        ),
+        pytest.param(lambda one: beside(Unequipped(one)), "processes to render in do not start", id="no-processes"),
+    ],
+)
+def test_what_cannot_run_elsewhere_runs_here(
+    unusable: Callable[[SettingsKitchen], Executor], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "scheduler" in why:
+        pytest.importorskip("distributed", reason="the extra `dask` is not installed")
+    world = small_world(tmp_path)
+    use(monkeypatch, unusable(kitchen(world)))
+
+    with capture_logs() as logs:
+        after = world.sync()
+
+    assert after.outcomes["berlin/gateway"] == "draft"
+    assert next(one["why"] for one in logs if one["event"] == "executor_unusable").startswith(why)
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind"),
+    [
+        pytest.param({"workers": 1}, Inline, id="one-worker-is-this-process"),
+        pytest.param({"workers": 3}, Processes, id="several-are-beside-it"),
+        pytest.param({"workers": 3, "dask": "tcp://scheduler:8786"}, Cluster, id="a-cluster-goes-before"),
+    ],
+)
+def test_settings_choose_the_executor(settings: dict[str, object], kind: type) -> None:
+    assert isinstance(build_executor(Settings.model_validate({"rendering": settings})), kind)
+
+
+def test_few_renders_stay_in_this_process(tmp_path: Path) -> None:
+    processes = Processes(2, kitchen(small_world(tmp_path)))
+
+    assert not processes.worth(10)
+    assert processes.worth(1_000)
+
+
+def test_what_leaves_this_process_has_no_credentials() -> None:
+    settings = Settings.model_validate({
+        "git": {"credentials_file": "/etc/git-credentials"}, "rendering": {"dask": "tcp://scheduler:8786"},
+        "merge": {"conflict_policy": "local"},
+    })  # fmt: skip
+
+    executor = build_executor(settings)
+
+    assert isinstance(executor, Cluster)
+    told = str(executor._kitchen)
+    assert "local" in told
+    assert "git-credentials" not in told
