@@ -21,11 +21,11 @@ from reconciler.packages.kptfile import (
     Selector,
     validate_kptfile,
 )
+from reconciler.packages.nesting import is_krm_file
 from reconciler.packages.package import (
     Package,
     PackageResource,
     documents_of,
-    is_krm_file,
     is_kustomization_file,
     join,
 )

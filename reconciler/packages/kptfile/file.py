@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from pydantic import ValidationError
@@ -23,6 +23,8 @@ KPTFILE = "Kptfile"
 BFS_RENDERING = "kpt.dev/bfs-rendering"
 SAVE_ON_RENDER_FAILURE = "kpt.dev/save-on-render-failure"
 
+# a render reads its Kptfile a dozen times, and most Kptfiles on their way are those of other clusters, too
+_REMEMBERED_KPTFILES = 1024
 _DEPRECATED = ("kpt.dev/v1alpha1", "kpt.dev/v1alpha2")
 
 
@@ -133,12 +135,13 @@ class Kptfile:
         """Return the Kptfile with another document of a Kptfile in the same file."""
         if document is self.document:
             return self
-        return Kptfile(self.source.replace(0, document), KptfileModel.model_validate(document.data))
+        return Kptfile(self.source.replace(0, document), _model_of(document))
 
     def _with(self, **changes: Any) -> Kptfile:
         return self.with_data(_merged(self.data, changes))
 
 
+@lru_cache(maxsize=_REMEMBERED_KPTFILES)
 def read_kptfile(content: bytes, file: str = KPTFILE) -> Kptfile | tuple[Finding, ...]:
     """Return the Kptfile, or every reason why it cannot be read, each with its field path (kpt.md 2).
 
@@ -178,7 +181,7 @@ def _identity_fault(source: YamlFile) -> tuple[Code, str] | None:
 def _typed(source: YamlFile, file: str) -> Kptfile | tuple[Finding, ...]:
     document = source.documents[0]
     try:
-        return Kptfile(source, KptfileModel.model_validate(document.data))
+        return Kptfile(source, _model_of(document))
     except ValidationError as error:
         return tuple(
             KPTFILE_INVALID.finding(
@@ -187,6 +190,11 @@ def _typed(source: YamlFile, file: str) -> Kptfile | tuple[Finding, ...]:
             )
             for item in error.errors()
         )
+
+
+@lru_cache(maxsize=_REMEMBERED_KPTFILES)
+def _model_of(document: Document) -> KptfileModel:
+    return KptfileModel.model_validate(document.data)
 
 
 def _merged(old: Any, changes: Mapping[str, Any]) -> dict[str, Any]:
