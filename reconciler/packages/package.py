@@ -100,14 +100,21 @@ class Package:
         """All resources in the order of their files, and a finding for every file that does not parse."""
         resources: list[PackageResource] = []
         findings: list[Finding] = []
-        for path, owner in self._nesting.krm_files.items():
-            read = resources_of(owner, path, self.files[path].data)
+        for package, path, content in self.contents():
+            read = resources_of(package, path, content)
             if isinstance(read, Unparsable):
                 message = f"the file must be {'JSON' if path.endswith('.json') else 'YAML'}: {read.message}"
                 findings.append(YAML_SYNTAX.finding(message, Where(path, read.line)))
             else:
                 resources += read
         return tuple(resources), tuple(findings)
+
+    def contents(self) -> Iterator[tuple[str, str, bytes]]:
+        """Yield the files that render reads, each with the package that holds it, its path and what it holds.
+
+        Whoever wants something of every resource by itself remembers it by these, as `resources_of` does.
+        """
+        return ((owner, path, self.files[path].data) for path, owner in self._nesting.krm_files.items())
 
     @property
     def resources(self) -> tuple[PackageResource, ...]:

@@ -118,6 +118,8 @@ class Kptfile:
 
         Entries that stay keep the fields that we do not know; what ends up empty is left out.
         """
+        if not conditions and not gates and "info" not in self.data and "status" not in self.data:
+            return self
         old_conditions = {c.get("type"): c for c in _entries(self.data, "status", "conditions")}
         old_gates = {g.get("conditionType"): g for g in _entries(self.data, "info", "readinessGates")}
         stored = [_stored(old_conditions.get(condition.type, {}), condition) for condition in conditions]
