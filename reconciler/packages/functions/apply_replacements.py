@@ -90,7 +90,11 @@ class _Resources:
 
     def all(self) -> tuple[Item, ...]:
         """Return all items as they are now; the very same item where it came to what it was."""
-        return tuple(item if same(self.data(item), item.data) else self.current(item) for item in self.items)
+        return tuple(self._shared(item) for item in self.items)
+
+    def _shared(self, item: Item) -> Item:
+        data = self.data(item)
+        return item if same(data, item.data) else item.with_shared_data(data)
 
 
 def apply_replacements(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:

@@ -93,6 +93,11 @@ class Item(Described):
         """Return the item with other data."""
         return replace(self, data=data)
 
+    def with_shared_data(self, data: Any) -> Item:
+        """Return the item with other data, the very same for equal data: other clusters have its text already."""
+        # unlike ==, the text of plain data tells 1 from 1.0 and True, and one order of keys from another
+        return _with_data(_Change(self, repr(data), data))
+
     def with_values(self, values: Iterable[tuple[Path, Any]]) -> Item:
         """Return the item with values set at these paths, one after the other; missing mappings are made.
 
@@ -170,6 +175,18 @@ class InterruptedFunctionError(Exception):
     That is no finding about the function: the same call is to be tried again, and until then nothing is written
     (design 10.19).
     """
+
+
+@dataclass(frozen=True)
+class _Change:
+    item: Item
+    shown: str
+    data: Any = field(compare=False)
+
+
+@lru_cache(maxsize=_REMEMBERED_CHANGES)
+def _with_data(change: _Change) -> Item:
+    return change.item.with_data(change.data)
 
 
 @lru_cache(maxsize=_REMEMBERED_CHANGES)

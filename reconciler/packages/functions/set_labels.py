@@ -29,8 +29,8 @@ _AFFINITY_TERMS = tuple(
     for kind in ("podAffinity", "podAntiAffinity")
     for when, term in (("preferred", "/podAffinityTerm"), ("required", ""))
 )
-# the resources of the packages in flight
-_REMEMBERED_PLACES = 4096
+# the resources of the packages in flight: what labels make of one does not depend on any other
+_REMEMBERED_ITEMS = 4096
 Kind = tuple[str | None, str]
 _REPLICAS: tuple[Kind, ...] = ((None, "Deployment"), (None, "ReplicaSet"), (None, "DaemonSet"), ("apps", "StatefulSet"))
 _TEMPLATED: tuple[Kind, ...] = (("", "ReplicationController"), *_REPLICAS, ("batch", "Job"))
@@ -94,7 +94,8 @@ def set_labels(items: Sequence[Item], config: Config | None, context: FunctionCo
     if not labels:
         return Output(tuple(items), (Result("no `labels` arguments are given in FunctionConfig", "warning"),))
     places = {item: _places(item, context) for item in seen}
-    changed = tuple(item.with_values(_values(item, places.get(item, ()), labels, context)) for item in items)
+    given = tuple(labels.items())
+    changed = tuple(_labelled(item, given, context) if item in places else item for item in items)
     total = len(labels) * sum(map(len, places.values()))
     return Output(changed, (Result(f"set {total} labels in total"),))
 
@@ -111,7 +112,12 @@ def _labels(config: Config | None) -> dict[str, str] | str | None:
     return f"unknown FunctionConfig `{kind}.{api_version.rpartition('/')[0]}`, expect {_ACCEPTED}"
 
 
-@lru_cache(maxsize=_REMEMBERED_PLACES)
+@lru_cache(maxsize=_REMEMBERED_ITEMS)
+def _labelled(item: Item, labels: tuple[tuple[str, str], ...], context: FunctionContext) -> Item:
+    return item.with_values(_values(item, _places(item, context), dict(labels), context))
+
+
+@lru_cache(maxsize=_REMEMBERED_ITEMS)
 def _places(item: Item, context: FunctionContext) -> tuple[tuple[Path, bool], ...]:
     """Return the paths of label mappings, and whether labels are created there."""
     return tuple(_found(item, context))

@@ -100,7 +100,9 @@ def _item(given: dict[str, Item], entry: dict[str, Any], *, sorts: bool) -> Item
     data = _stripped(entry, item)
     if item is None:
         return Item("", path, index, in_order(data, None, sorts=sorts))
-    return (item if data == item.data else item.with_data(in_order(data, item.data, sorts=sorts))).moved(path, index)
+    return (item if data == item.data else item.with_shared_data(in_order(data, item.data, sorts=sorts))).moved(
+        path, index
+    )
 
 
 def _annotations(entry: Mapping[str, Any]) -> Mapping[str, Any]:
