@@ -13,7 +13,6 @@ from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Code, Finding, Where
 from reconciler.krm.identity import split_api_version
 from reconciler.krm.yaml import Document, YamlFile, emit
-from reconciler.krm.yaml.same import same
 from reconciler.packages.codes import KPTFILE_DEPRECATED, KPTFILE_INVALID, KPTFILE_SYNTAX, KPTFILE_UNKNOWN
 from reconciler.packages.kptfile.model import KptfileModel, Pipeline, Upstream, UpstreamLock
 from reconciler.packages.kptfile.paths import field_path
@@ -131,7 +130,7 @@ class Kptfile:
 
     def with_data(self, data: Mapping[str, Any]) -> Kptfile:
         """Return the Kptfile that says `data`; every line that this does not change stays."""
-        return self if same(self.data, data) else self.with_document(edited_document(self.document, in_order(data)))
+        return self.with_document(edited_document(self.document, in_order(data)))
 
     def with_document(self, document: Document) -> Kptfile:
         """Return the Kptfile with another document of a Kptfile in the same file."""
