@@ -6,6 +6,7 @@ import hashlib
 import json
 from typing import Any
 
+_SCALARS = (str, int, float, bool, None.__class__)
 _WRITER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -27,11 +28,9 @@ def digest(data: Any) -> str:
 
 def _require_text_keys(data: Any) -> None:
     # json would write 1 and "1" as one key, so that two values shared a digest
-    if isinstance(data, dict):
-        for key, value in data.items():
-            if not isinstance(key, str):
-                raise TypeError(f"keys must be strings, not {type(key).__name__}")
-            _require_text_keys(value)
-    elif isinstance(data, list | tuple):
-        for value in data:
+    for key in data if isinstance(data, dict) else ():
+        if not isinstance(key, str):
+            raise TypeError(f"keys must be strings, not {type(key).__name__}")
+    for value in data.values() if isinstance(data, dict) else data if isinstance(data, list | tuple) else ():
+        if value.__class__ not in _SCALARS:
             _require_text_keys(value)

@@ -7,6 +7,7 @@ a sentence of the caller's ("<field> is not a valid package path: <why>"), so it
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 LABEL_LENGTH = 63
 SUBDOMAIN_LENGTH = 253
@@ -20,6 +21,8 @@ _WORKSPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _QUALIFIED = 'letters, digits, "-", "_" and ".", and start and end with a letter or digit'
 _IGNORED_ON_MACOS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 _NOT_IN_A_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{")
+# clusters have the same paths
+_REMEMBERED_PATHS = 4096
 
 
 def dns_label_fault(name: str) -> str | None:
@@ -100,6 +103,7 @@ def _ref_segment_fault(segment: str) -> str | None:
     return None
 
 
+@lru_cache(maxsize=_REMEMBERED_PATHS)
 def tree_path_fault(path: str) -> str | None:
     """Why `path` may not stand in a Git tree that we write, or None: it is relative, and leads nowhere else."""
     segments = path.split("/")

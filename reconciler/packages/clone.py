@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from reconciler.krm.findings import Finding
 from reconciler.packages.kptfile import KPTFILE, Kptfile, Profile, Upstream, new_kptfile
 from reconciler.packages.merge_comments import with_merge_comments
 from reconciler.packages.package import Package
 from reconciler.snapshot.files import FileTree
+
+# the packages in flight: most clusters have the same clone of an upstream
+_REMEMBERED_PACKAGES = 256
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,7 @@ class UpstreamAt:
     commit: str
 
 
+@lru_cache(maxsize=_REMEMBERED_PACKAGES)
 def clone(
     source: FileTree, name: str, lock: UpstreamAt, profile: Profile = "safe", base: FileTree | None = None
 ) -> tuple[FileTree, tuple[Finding, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from posixpath import basename
 from typing import Any
 
@@ -10,14 +11,17 @@ from reconciler.krm.findings import Finding, Where
 from reconciler.krm.yaml import Document, YamlFile, emit
 from reconciler.packages.codes import PACKAGE_CONTEXT
 from reconciler.packages.kptfile import Profile
-from reconciler.packages.parsing import Unparsable, parse_cached
+from reconciler.packages.parsing import Unparsable, edited_document, parse_cached
 from reconciler.packages.resource import LOCAL_CONFIG
 from reconciler.snapshot.files import FileTree
 
 CONTEXT_FILE = "package-context.yaml"
 CONTEXT_NAME = "kptfile.kpt.dev"
+# the packages in flight: one that many clusters have at the same path begins with the same context
+_REMEMBERED_PACKAGES = 256
 
 
+@lru_cache(maxsize=_REMEMBERED_PACKAGES)
 def ensure_context(files: FileTree, name: str, package_path: str) -> tuple[FileTree, tuple[Finding, ...]]:
     """Return the files with a package context that says `name` and `package_path`; all other keys stay (D20).
 
@@ -112,7 +116,7 @@ def _written(files: FileTree, found: Found, data: Mapping[str, Any]) -> FileTree
     index, document, source = found
     if data == document.data.get("data"):
         return files
-    changed = document.with_data({**document.data, "data": dict(data)})
+    changed = edited_document(document, {**document.data, "data": dict(data)})
     return files.with_files({CONTEXT_FILE: source.replace(index, changed).to_bytes()})
 
 

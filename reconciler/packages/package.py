@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
-from posixpath import basename, dirname
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, lru_cache
+from posixpath import basename
+from typing import Any
 
 from reconciler.krm.codes import YAML_SYNTAX
 from reconciler.krm.findings import Finding, Where
-from reconciler.krm.ignores import read_ignores
 from reconciler.krm.yaml import Document, YamlFile
 from reconciler.packages.codes import KPTFILE_MISSING
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
+from reconciler.packages.nesting import Nesting, nesting_of
 from reconciler.packages.parsing import Unparsable, parse_cached, parse_json_cached
 from reconciler.packages.resource import Described
 from reconciler.snapshot.files import FileTree
 
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
-
-KRMIGNORE = ".krmignore"
+# as many as are remembered parsed
+_REMEMBERED_FILES = 2048
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
 
@@ -73,75 +71,65 @@ class Package:
         return read_kptfile(self.files[path].data, path)
 
     @cached_property
+    def _nesting(self) -> Nesting:
+        return nesting_of(self.files)
+
+    @property
     def subpackages(self) -> tuple[str, ...]:
         """The paths of all packages below the root, sorted; the root itself is not in it."""
-        return tuple(sorted(dirname(path) for path in self.files if basename(path) == KPTFILE and dirname(path)))
+        return self._nesting.subpackages
 
     def owner(self, path: str) -> str:
         """Return the path of the nearest package that holds a file; "" is the root."""
-        folder = dirname(path)
-        while folder and folder not in self._packages:
-            folder = dirname(folder)
-        return folder
+        return self._nesting.owner(path)
 
     def is_ignored(self, path: str) -> bool:
         """Tell whether a .krmignore of the file's own package hides it from KRM reading (kpt.md 1.6)."""
-        owner, ignored = self.owner(path), False
-        for folder, spec in self._ignores.get(owner, ()):
-            inside = path.removeprefix(f"{folder}/" if folder else "")
-            if not folder or inside != path:
-                verdict = spec.check_file(inside).include
-                ignored = ignored if verdict is None else verdict
-        return ignored
+        return self._nesting.is_ignored(path)
 
     def krm_files(self) -> Iterator[str]:
         """Yield the files that render reads: Kptfile, *.yaml, *.yml and *.json that nothing hides."""
-        return (path for path in self.files if is_krm_file(path) and not self.is_ignored(path))
+        return iter(self._nesting.krm_files)
 
     def opaque_files(self) -> Iterator[str]:
         """Yield the files that render does not read."""
-        return (path for path in self.files if not is_krm_file(path) or self.is_ignored(path))
+        return (path for path in self.files if path not in self._nesting.krm_files)
 
     @cached_property
     def reading(self) -> tuple[tuple[PackageResource, ...], tuple[Finding, ...]]:
         """All resources in the order of their files, and a finding for every file that does not parse."""
         resources: list[PackageResource] = []
         findings: list[Finding] = []
-        for path in self.krm_files():
-            parsed = documents_of(path, self.files[path].data)
-            if isinstance(parsed, Unparsable):
-                message = f"the file must be {'JSON' if path.endswith('.json') else 'YAML'}: {parsed.message}"
-                findings.append(YAML_SYNTAX.finding(message, Where(path, parsed.line)))
+        for package, path, content in self.contents():
+            read = resources_of(package, path, content)
+            if isinstance(read, Unparsable):
+                message = f"the file must be {'JSON' if path.endswith('.json') else 'YAML'}: {read.message}"
+                findings.append(YAML_SYNTAX.finding(message, Where(path, read.line)))
             else:
-                resources += self._resources(path, parsed)
+                resources += read
         return tuple(resources), tuple(findings)
+
+    def contents(self) -> Iterator[tuple[str, str, bytes]]:
+        """Yield the files that render reads, each with the package that holds it, its path and what it holds.
+
+        Whoever wants something of every resource by itself remembers it by these, as `resources_of` does.
+        """
+        return ((owner, path, self.files[path].data) for path, owner in self._nesting.krm_files.items())
 
     @property
     def resources(self) -> tuple[PackageResource, ...]:
         """The resources of every file that parses, in the order of their files."""
         return self.reading[0]
 
-    def _resources(self, path: str, documents: Iterable[Document]) -> Iterator[PackageResource]:
-        owner = self.owner(path)
-        inside = path.removeprefix(f"{owner}/" if owner else "")
-        return (PackageResource(owner, inside, index, document) for index, document in enumerate(documents))
 
-    @cached_property
-    def _packages(self) -> frozenset[str]:
-        return frozenset(self.subpackages)
-
-    @cached_property
-    def _ignores(self) -> dict[str, list[tuple[str, GitIgnoreSpec]]]:
-        # files come sorted, but "a-b/x" sorts before "a/x": the outermost folder must speak first
-        ignores: dict[str, list[tuple[str, GitIgnoreSpec]]] = {}
-        for path in sorted((p for p in self.files if basename(p) == KRMIGNORE), key=lambda p: p.count("/")):
-            ignores.setdefault(self.owner(path), []).append((dirname(path), read_ignores(self.files[path].data)))
-        return ignores
-
-
-def is_krm_file(path: str) -> bool:
-    """Tell whether render reads a file of this name."""
-    return basename(path) == KPTFILE or path.endswith((".yaml", ".yml", ".json"))
+@lru_cache(maxsize=_REMEMBERED_FILES)
+def resources_of(package: str, path: str, content: bytes) -> tuple[PackageResource, ...] | Unparsable:
+    """Return the resources of the file at `path` below the root, which `package` holds, or why it does not parse."""
+    documents = documents_of(path, content)
+    if isinstance(documents, Unparsable):
+        return documents
+    inside = path.removeprefix(f"{package}/" if package else "")
+    return tuple(PackageResource(package, inside, index, document) for index, document in enumerate(documents))
 
 
 def is_kustomization_file(path: str) -> bool:

@@ -57,6 +57,8 @@ class _Edit:
 
 def edited_document(document: Document, data: Any) -> Document:
     """Return `document.with_data(data)`; equal edits of equal documents are made once. Raises YamlError."""
+    if data is document.data:
+        return document
     # unlike ==, the text of plain data tells 1 from 1.0 and True, and one order of keys from another
     return _edited(_Edit(document, repr(data), data))
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from posixpath import basename, dirname, normpath
 from typing import Any, Literal, NoReturn, Protocol
 
 from reconciler.krm.findings import Finding, Where
+from reconciler.krm.yaml import Document
 from reconciler.packages.codes import KPTFILE_INVALID
 from reconciler.packages.functions.facts import fact_name
 from reconciler.packages.functions.function import Config, FunctionContext, Item, Output, Result
@@ -21,11 +23,11 @@ from reconciler.packages.kptfile import (
     Selector,
     validate_kptfile,
 )
+from reconciler.packages.nesting import is_krm_file
 from reconciler.packages.package import (
     Package,
     PackageResource,
     documents_of,
-    is_krm_file,
     is_kustomization_file,
     join,
 )
@@ -36,6 +38,8 @@ from reconciler.snapshot.files import FileTree
 # of what a function says: characters of one result, and of all of them
 _LONGEST_TOLD = 4_000
 _MOST_TOLD = 200_000
+# the resources of the packages in flight, twice as many as there are files; what functions make of equal ones is shared
+_REMEMBERED_ITEMS = 4096
 Stage = Literal["mutators", "validators"]
 FailureKind = Literal["invalid", "failed", "unavailable"]
 
@@ -176,7 +180,7 @@ class _Run:
         self._kptfiles = kptfiles
         self._functions = functions
         self._profile = profile
-        self._items = {number: _item(number, resource) for number, resource in enumerate(package.resources)}
+        self._items = {number: _item_of(number, resource) for number, resource in enumerate(package.resources)}
         self._next = len(self._items)
         self._read = {resource.file for resource in package.resources}
         self.steps: list[Step] = []
@@ -346,9 +350,13 @@ def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST_TOLD else f"{text[:_LONGEST_TOLD]}…"
 
 
-def _item(number: int, resource: PackageResource) -> Item:
-    document = resource.document
-    return Item(resource.package, resource.path, resource.index, document.data, number, document)
+def _item_of(number: int, resource: PackageResource) -> Item:
+    return _item(number, resource.package, resource.path, resource.index, resource.document)
+
+
+@lru_cache(maxsize=_REMEMBERED_ITEMS)
+def _item(number: int, package: str, path: str, index: int, document: Document) -> Item:
+    return Item(package, path, index, document.data, number, document)
 
 
 def _krm_fault(items: Iterable[Item], what: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from reconciler.krm.identity import ObjectKey, split_api_version
@@ -16,7 +17,8 @@ INDEX_ANNOTATIONS = ("internal.config.kubernetes.io/index", "config.kubernetes.i
 class Described:
     """The identity of a KRM document; the holder says where its plain data is.
 
-    Fields that are missing or of the wrong type read as "" or as an empty mapping.
+    Fields that are missing or of the wrong type read as "" or as an empty mapping. Each is looked up once: holders are
+    shared by all that render the same document.
     """
 
     if TYPE_CHECKING:
@@ -25,62 +27,62 @@ class Described:
         def data(self) -> Any:
             """The document as plain data; read-only."""
 
-    @property
+    @cached_property
     def api_version(self) -> str:
         """apiVersion, e.g. `apps/v1`."""
         return _text(self._root.get("apiVersion"))
 
-    @property
+    @cached_property
     def kind(self) -> str:
         """Kind, e.g. `Deployment`."""
         return _text(self._root.get("kind"))
 
-    @property
+    @cached_property
     def group(self) -> str:
         """The API group; the core group is ""."""
         return split_api_version(self.api_version)[0]
 
-    @property
+    @cached_property
     def version(self) -> str:
         """The API version without its group."""
         return split_api_version(self.api_version)[1]
 
-    @property
+    @cached_property
     def name(self) -> str:
         """metadata.name."""
         return _text(self.metadata.get("name"))
 
-    @property
+    @cached_property
     def namespace(self) -> str:
         """metadata.namespace, "" when unset."""
         return _text(self.metadata.get("namespace"))
 
-    @property
+    @cached_property
     def metadata(self) -> Mapping[str, Any]:
         """The metadata mapping."""
         return _mapping(self._root.get("metadata"))
 
-    @property
+    @cached_property
     def labels(self) -> Mapping[str, Any]:
         """metadata.labels."""
         return _mapping(self.metadata.get("labels"))
 
-    @property
+    @cached_property
     def annotations(self) -> Mapping[str, Any]:
         """metadata.annotations."""
         return _mapping(self.metadata.get("annotations"))
 
-    @property
+    @cached_property
     def key(self) -> ObjectKey:
         """What makes this the same object as another."""
         return ObjectKey(self.group, self.kind, self.namespace, self.name)
 
-    @property
+    @cached_property
     def is_local_config(self) -> bool:
         """Whether the object is for tools only and never applied (kpt.md 15, common rules)."""
         return self.annotations.get(LOCAL_CONFIG) not in (None, "", "false", False)
 
-    @property
+    @cached_property
     def missing_krm_field(self) -> str:
         """The first of `apiVersion`, `kind`, `metadata.name` that a resource must have and lacks, or ""."""
         if _is_kustomization(self):
@@ -88,7 +90,7 @@ class Described:
         fields = {"apiVersion": self.api_version, "kind": self.kind, "metadata.name": self.name}
         return next((field for field, value in fields.items() if not value), "")
 
-    @property
+    @cached_property
     def _root(self) -> Mapping[str, Any]:
         return _mapping(self.data)
 
@@ -104,4 +106,4 @@ def _text(value: object) -> str:
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, dict) else {}

@@ -8,7 +8,8 @@ from typing import Any
 
 from reconciler.krm.secrets import holds_secret, writes_secret
 from reconciler.krm.yaml import Document, emit
-from reconciler.packages.package import documents_of, is_krm_file, join
+from reconciler.packages.nesting import is_krm_file
+from reconciler.packages.package import documents_of, join
 from reconciler.packages.parsing import Unparsable
 from reconciler.reporting.object_changes import Standing
 from reconciler.reporting.secrets import mask

@@ -12,7 +12,8 @@ from reconciler.krm.digest import digest
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.secrets import MASK, holds_secret, is_secret_path
 from reconciler.packages.kptfile import KPTFILE
-from reconciler.packages.package import documents_of, is_krm_file
+from reconciler.packages.nesting import is_krm_file
+from reconciler.packages.package import documents_of
 from reconciler.packages.parsing import Unparsable
 from reconciler.packages.resource import Described
 from reconciler.reporting.fields import ABSENT, FieldChange, field_changes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from posixpath import basename
 from typing import Any
 
@@ -13,12 +14,15 @@ from reconciler.krm.pointer import format_pointer
 from reconciler.krm.secrets import is_secret
 from reconciler.krm.yaml import Path
 from reconciler.packages.kptfile import KPTFILE
-from reconciler.packages.package import Package, PackageResource
+from reconciler.packages.package import Package, PackageResource, resources_of
+from reconciler.packages.parsing import Unparsable
 from reconciler.packages.resource import Described
 from reconciler.rules.codes import SECRET_IN_BRANCH
 from reconciler.snapshot.files import FileTree
 
 _VALUES = ("data", "stringData")
+# the files of the packages in flight, of which nearly all hold no Secret
+_REMEMBERED_FILES = 4096
 
 
 @dataclass(frozen=True)
@@ -34,9 +38,16 @@ def secret_findings(files: FileTree, *, block: bool) -> tuple[Finding, ...]:
     Items of Lists count, too. Kptfiles, local config and files that nobody reads are passed over: a sealed or external
     secret is another kind, and a Secret whose values are empty is a place for some.
     """
-    resources = (one for one in Package(files).resources if basename(one.path) != KPTFILE)
-    found = (finding for one in resources for finding in _found(one, (), one))
+    found = (finding for file in Package(files).contents() for finding in _found_in(*file))
     return tuple(map(hardened, found)) if block else tuple(found)
+
+
+@lru_cache(maxsize=_REMEMBERED_FILES)
+def _found_in(package: str, path: str, content: bytes) -> tuple[Finding, ...]:
+    resources = resources_of(package, path, content)
+    if isinstance(resources, Unparsable) or basename(path) == KPTFILE:
+        return ()
+    return tuple(finding for one in resources for finding in _found(one, (), one))
 
 
 def _found(resource: PackageResource, path: Path, item: Described) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -20,6 +21,9 @@ from reconciler.krm.yaml.resolve import key_text, resolve_plain, resolve_tagged
 
 # what libyaml takes for the end of a line
 BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+# what was written is read again to be sure, and then once more as a part of its file; nodes take ten times their text
+_REMEMBERED_TEXTS = 2048
+_REMEMBERED_CHARACTERS = 8 * 1024
 _UNREADABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -49,6 +53,18 @@ def compose(text: str, budget: Budget, resolve: Callable[[str], Any] = resolve_p
 
     `resolve` says what a plain scalar means. Raises YamlError; its line counts from the first line of `text`.
     """
+    # without aliases nothing of a budget is spent
+    if resolve is resolve_plain and len(text) <= _REMEMBERED_CHARACTERS and "*" not in text:
+        return _remembered(text, budget.limits.depth)
+    return _compose(text, budget, resolve)
+
+
+@lru_cache(maxsize=_REMEMBERED_TEXTS)
+def _remembered(text: str, depth: int) -> Node | None:
+    return _compose(text, Budget(YamlLimits(depth=depth)), resolve_plain)
+
+
+def _compose(text: str, budget: Budget, resolve: Callable[[str], Any]) -> Node | None:
     if match := _UNREADABLE.search(text):
         raise _error(text, match.start(), "YamlSyntax", f"the character U+{ord(match[0]):04X} must not stand in YAML")
     composer = _Composer(text, budget, resolve)

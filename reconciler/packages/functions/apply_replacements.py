@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import re2
 
 from reconciler.krm.label_query import LabelQueryError, matches_query
+from reconciler.krm.yaml.same import same
 from reconciler.packages.functions.function import (
     Config,
     FunctionContext,
@@ -34,6 +36,8 @@ from reconciler.packages.functions.structured_text import restructured, structur
 _STRICT = (0, 1, 2)
 # from here on ids are patterns, a value needs no source, and paths lead on into text that holds JSON or YAML
 _PATTERNS = (0, 1, 3)
+# the patterns of the replacements in flight, each with the texts that it is held against
+_REMEMBERED_MATCHES = 4096
 _ID_FIELDS = ("group", "version", "kind", "name", "namespace")
 
 
@@ -62,6 +66,7 @@ class _Resources:
     def __init__(self, items: Sequence[Item]) -> None:
         self.items = tuple(items)
         self._changed: dict[Item, Any] = {}
+        self._current: dict[Item, Item] = {}
 
     def data(self, item: Item) -> Any:
         """Return the item's data as it is now; read-only."""
@@ -69,15 +74,27 @@ class _Resources:
 
     def current(self, item: Item) -> Item:
         """Return the item as it is now, earlier replacements included."""
-        return item.with_data(self._changed[item]) if item in self._changed else item
+        if item not in self._changed:
+            return item
+        if item not in self._current:
+            self._current[item] = item.with_data(self._changed[item])
+        return self._current[item]
 
     def writable(self, item: Item) -> Any:
         """Return the item's data, free to change."""
-        return self._changed.setdefault(item, item.copy())
+        # what was asked of it before may be otherwise from now on
+        self._current.pop(item, None)
+        if item not in self._changed:
+            self._changed[item] = item.copy()
+        return self._changed[item]
 
     def all(self) -> tuple[Item, ...]:
-        """Return all items as they are now."""
-        return tuple(self.current(item) for item in self.items)
+        """Return all items as they are now; the very same item where it came to what it was."""
+        return tuple(self._shared(item) for item in self.items)
+
+    def _shared(self, item: Item) -> Item:
+        data = self.data(item)
+        return item if same(data, item.data) else item.with_shared_data(data)
 
 
 def apply_replacements(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
@@ -257,6 +274,7 @@ def _has_id(item: Item, wanted: Mapping[str, Any], *, by_pattern: bool = False) 
     )
 
 
+@lru_cache(maxsize=_REMEMBERED_MATCHES)
 def _matches(pattern: str, value: str) -> bool:
     try:
         return re2.fullmatch(pattern, value) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from reconciler.krm.yaml import Path
@@ -30,19 +31,24 @@ from reconciler.packages.functions.setters import (
 )
 from reconciler.packages.parsing import Unparsable, parse_cached
 
+# the resources of the packages in flight: most clusters give them the same values
+_REMEMBERED_ITEMS = 1024
+
 
 @reports_faults
 def apply_setters(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
     """Return the items with the setters' values; one result for each field, or one that says nothing matched."""
     setters = string_map((config or {}).get("data"))
     try:
-        changed, results = edit_each(items, lambda item: _set_fields(item, setters))
+        changed, results = edit_each(items, lambda item: _set_fields(item, tuple(setters.items())))
     except EditError as error:
         return failure(items, f"failed to apply setters: {error}")
     return Output(changed, results or (Result("no matches for input setter(s)"),))
 
 
-def _set_fields(item: Item, setters: Mapping[str, str]) -> tuple[Item, list[Result]]:
+@lru_cache(maxsize=_REMEMBERED_ITEMS)
+def _set_fields(item: Item, given: tuple[tuple[str, str], ...]) -> tuple[Item, tuple[Result, ...]]:
+    setters = dict(given)
     marked = list(_marked(item, setters))
     texts = [_text_for(value_at(item.data, path), pattern, setters) for path, pattern, _ in marked]
     values = [(path, _value(item, path, text)) for (path, _, _), text in zip(marked, texts, strict=True)]
@@ -52,7 +58,7 @@ def _set_fields(item: Item, setters: Mapping[str, str]) -> tuple[Item, list[Resu
         moved = {path: comment for path, _, comment in marked if changed.document.comment(path) != comment}
         changed = all_commented(changed, moved)
     said = [(path, f"set field value to {quoted(text)}") for (path, _, _), text in zip(marked, texts, strict=True)]
-    return changed, [changed.result(message, "info", path) for path, message in said]
+    return changed, tuple(changed.result(message, "info", path) for path, message in said)
 
 
 def _marked(item: Item, setters: Mapping[str, str]) -> Iterator[tuple[Path, str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import re2
@@ -27,9 +27,15 @@ from reconciler.packages.functions.function import (
 from reconciler.packages.functions.setters import SETTER_COMMENT, list_values
 from reconciler.packages.parsing import Unparsable, parse_cached
 
+# the configurations, and the resources, of the packages in flight
+_REMEMBERED_SETTERS = 256
+_REMEMBERED_ITEMS = 1024
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class _Setters:
+    """What becomes a setter; equal configurations are the same one."""
+
     texts: Mapping[str, str]
     """Setter by value, the longest value first, so that no value hides in a longer one."""
     lists: Mapping[tuple[str, ...], str]
@@ -48,7 +54,7 @@ class _Setters:
 def create_setters(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
     """Return the items with setter comments on the fields that hold the values; that none does is an error."""
     try:
-        setters = _read(string_map((config or {}).get("data")))
+        setters = _read(tuple(string_map((config or {}).get("data")).items()))
         changed, results = edit_each(items, lambda item: _marked(item, setters))
     except EditError as error:
         return failure(items, f"failed to create setters: {error}")
@@ -57,12 +63,13 @@ def create_setters(items: Sequence[Item], config: Config | None, context: Functi
     return Output(changed, results)
 
 
-def _read(data: Mapping[str, str]) -> _Setters:
+@lru_cache(maxsize=_REMEMBERED_SETTERS)
+def _read(data: tuple[tuple[str, str], ...]) -> _Setters:
     if not data:
         raise EditError("config map cannot be empty")
     texts: dict[str, str] = {}
     lists: dict[tuple[str, ...], str] = {}
-    for name, text in sorted(data.items(), key=lambda entry: (-len(entry[1]), entry[0])):
+    for name, text in sorted(data, key=lambda entry: (-len(entry[1]), entry[0])):
         parsed = parse_cached(text.encode())
         if isinstance(parsed, Unparsable) or len(parsed.documents) != 1:
             raise EditError(f"parsing error: the value of {name} must be a scalar or a list, not {quoted(text)}")
@@ -74,12 +81,13 @@ def _read(data: Mapping[str, str]) -> _Setters:
     return _Setters(texts, lists)
 
 
-def _marked(item: Item, setters: _Setters) -> tuple[Item, list[Result]]:
+@lru_cache(maxsize=_REMEMBERED_ITEMS)
+def _marked(item: Item, setters: _Setters) -> tuple[Item, tuple[Result, ...]]:
     fields = list(_comments(item.data, setters))
     for path, _, _ in fields:
         item = _with_place(item, path)
     item, faults = commented(item, {path: comment for path, comment, _ in fields})
-    return item, [_said(item, path, comment, shown, faults.get(path, "")) for path, comment, shown in fields]
+    return item, tuple(_said(item, path, comment, shown, faults.get(path, "")) for path, comment, shown in fields)
 
 
 def _said(item: Item, path: Path, comment: str, shown: str, fault: str) -> Result:

@@ -15,7 +15,7 @@ class EditError(ValueError):
 
 
 def edit_each(
-    items: Sequence[Item], edit: Callable[[Item], tuple[Item, list[Result]]]
+    items: Sequence[Item], edit: Callable[[Item], tuple[Item, Sequence[Result]]]
 ) -> tuple[tuple[Item, ...], tuple[Result, ...]]:
     """Return every item as `edit` leaves it, and all that it said."""
     edited = [edit(item) for item in items]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, wraps
+from functools import cached_property, lru_cache, wraps
 from typing import Any, Literal, Protocol
 
 from reconciler.krm.yaml import Document, Path
@@ -16,6 +16,8 @@ from reconciler.packages.resource import Described
 ResultSeverity = Literal["error", "warning", "info"]
 Config = Mapping[str, Any]
 Version = tuple[int, int, int]
+# what one function sets in the resources of the packages in flight
+_REMEMBERED_CHANGES = 4096
 
 
 class FieldError(ValueError):
@@ -91,14 +93,27 @@ class Item(Described):
         """Return the item with other data."""
         return replace(self, data=data)
 
+    def with_shared_data(self, data: Any) -> Item:
+        """Return the item with other data, the very same for equal data: other clusters have its text already."""
+        # unlike ==, the text of plain data tells 1 from 1.0 and True, and one order of keys from another
+        return _with_data(_Change(self, repr(data), data))
+
     def with_values(self, values: Iterable[tuple[Path, Any]]) -> Item:
         """Return the item with values set at these paths, one after the other; missing mappings are made.
 
-        Raises FieldError where what stands on the way is no mapping.
+        Equal texts set in one item, which clusters share, are the same item. Raises FieldError where what stands on the
+        way is no mapping.
         """
         changed = [(path, value) for path, value in values if value_at(self.data, path, _ABSENT) != value]
         if not changed:
             return self
+        # other values may be equal and yet not the same, such as 1 and True
+        if all(value.__class__ is str for _, value in changed):
+            return _with_texts(self, tuple(changed))
+        return self.with_set(changed)
+
+    def with_set(self, changed: Iterable[tuple[Path, Any]]) -> Item:
+        """Return the item with these values set, whatever stands there; raises FieldError as `with_values` does."""
         data = self.copy()
         try:
             for path, value in changed:
@@ -114,7 +129,7 @@ class Item(Described):
 
     def moved(self, path: str, index: int) -> Item:
         """Return the item at another place."""
-        return replace(self, path=path, index=index)
+        return self if (path, index) == (self.path, self.index) else replace(self, path=path, index=index)
 
     def result(self, message: str, severity: ResultSeverity = "info", path: Path | str = (), **values: Any) -> Result:
         """Return a result about a field of this item."""
@@ -160,6 +175,23 @@ class InterruptedFunctionError(Exception):
     That is no finding about the function: the same call is to be tried again, and until then nothing is written
     (design 10.19).
     """
+
+
+@dataclass(frozen=True)
+class _Change:
+    item: Item
+    shown: str
+    data: Any = field(compare=False)
+
+
+@lru_cache(maxsize=_REMEMBERED_CHANGES)
+def _with_data(change: _Change) -> Item:
+    return change.item.with_data(change.data)
+
+
+@lru_cache(maxsize=_REMEMBERED_CHANGES)
+def _with_texts(item: Item, changed: tuple[tuple[Path, str], ...]) -> Item:
+    return item.with_set(changed)
 
 
 def reports_faults(function: Function) -> Function:

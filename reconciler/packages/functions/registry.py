@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import re2
 
@@ -13,6 +13,8 @@ from reconciler.packages.kptfile import FunctionSpec
 
 _NEWEST = 1_000_000
 _VERSION = re2.compile(r"[=^~]?\s*v?(\d+)(?:\.(\d+|[x*]))?(?:\.(\d+|[x*]))?")
+# the images and tags of the packages in flight
+_REMEMBERED_TEXTS = 1024
 _MOVING_TAGS = ("", "latest", "unstable")
 
 
@@ -81,6 +83,7 @@ class Registry:
         )
 
 
+@lru_cache(maxsize=_REMEMBERED_TEXTS)
 def _split(image: str) -> tuple[str, str, str]:
     """Return (base name, tag, digest) of an image reference."""
     reference, _, digest = image.partition("@")
@@ -89,13 +92,20 @@ def _split(image: str) -> tuple[str, str, str]:
 
 
 def _of_version(releases: tuple[Release, ...], text: str) -> Found | None:
+    version = _version(text)
+    if version is None:
+        return None
+    matching = [release for release in releases if release.since <= version and _floor(version) < release.until]
+    return Found(matching[-1].function, version, identity=matching[-1].identity()) if matching else None
+
+
+@lru_cache(maxsize=_REMEMBERED_TEXTS)
+def _version(text: str) -> Version | None:
     match = _VERSION.fullmatch(text.strip())
     if not match:
         return None
     major, minor, patch = (int(part) if part and part.isdecimal() else _NEWEST for part in match.groups())
-    version = (major, minor, patch)
-    matching = [release for release in releases if release.since <= version and _floor(version) < release.until]
-    return Found(matching[-1].function, version, identity=matching[-1].identity()) if matching else None
+    return major, minor, patch
 
 
 def _floor(version: Version) -> Version:

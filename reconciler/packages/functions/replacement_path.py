@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
 import re2
 
 from reconciler.packages.functions.function import scalar_text
+
+# the field paths of the replacements in flight
+_REMEMBERED_PATHS = 1024
 
 
 class PathError(ValueError):
@@ -67,6 +71,7 @@ class Matching:
 EXACT = Matching()
 
 
+@lru_cache(maxsize=_REMEMBERED_PATHS)
 def parse_path(text: str) -> tuple[Segment, ...]:
     """Return the segments of a path: dots separate, `\\.` is a dot, `[a.b/c]` one key, `[k=v]` chooses elements."""
     segments = tuple(_segment(part) for part in _parts(text))

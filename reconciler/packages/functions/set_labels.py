@@ -29,6 +29,8 @@ _AFFINITY_TERMS = tuple(
     for kind in ("podAffinity", "podAntiAffinity")
     for when, term in (("preferred", "/podAffinityTerm"), ("required", ""))
 )
+# the resources of the packages in flight: what labels make of one does not depend on any other
+_REMEMBERED_ITEMS = 4096
 Kind = tuple[str | None, str]
 _REPLICAS: tuple[Kind, ...] = ((None, "Deployment"), (None, "ReplicaSet"), (None, "DaemonSet"), ("apps", "StatefulSet"))
 _TEMPLATED: tuple[Kind, ...] = (("", "ReplicationController"), *_REPLICAS, ("batch", "Job"))
@@ -91,8 +93,9 @@ def set_labels(items: Sequence[Item], config: Config | None, context: FunctionCo
         return Output(tuple(items), (Result("`FunctionConfig` is not given"),), failed=True)
     if not labels:
         return Output(tuple(items), (Result("no `labels` arguments are given in FunctionConfig", "warning"),))
-    places = {item: list(_places(item, context)) for item in seen}
-    changed = tuple(item.with_values(_values(item, places.get(item, ()), labels, context)) for item in items)
+    places = {item: _places(item, context) for item in seen}
+    given = tuple(labels.items())
+    changed = tuple(_labelled(item, given, context) if item in places else item for item in items)
     total = len(labels) * sum(map(len, places.values()))
     return Output(changed, (Result(f"set {total} labels in total"),))
 
@@ -109,8 +112,18 @@ def _labels(config: Config | None) -> dict[str, str] | str | None:
     return f"unknown FunctionConfig `{kind}.{api_version.rpartition('/')[0]}`, expect {_ACCEPTED}"
 
 
-def _places(item: Item, context: FunctionContext) -> Iterator[tuple[Path, bool]]:
-    """Yield the paths of label mappings, and whether labels are created there."""
+@lru_cache(maxsize=_REMEMBERED_ITEMS)
+def _labelled(item: Item, labels: tuple[tuple[str, str], ...], context: FunctionContext) -> Item:
+    return item.with_values(_values(item, _places(item, context), dict(labels), context))
+
+
+@lru_cache(maxsize=_REMEMBERED_ITEMS)
+def _places(item: Item, context: FunctionContext) -> tuple[tuple[Path, bool], ...]:
+    """Return the paths of label mappings, and whether labels are created there."""
+    return tuple(_found(item, context))
+
+
+def _found(item: Item, context: FunctionContext) -> Iterator[tuple[Path, bool]]:
     for rule in _rules_of(item.group, item.kind, context.profile, context.version < _PER_KEY):
         create = rule.create and not _invents_selector(item, rule, context)
         for container in FieldSpec(rule.container).targets(item) if rule.container else ((),):

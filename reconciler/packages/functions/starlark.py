@@ -24,6 +24,8 @@ from reconciler.packages.functions.wire import resource_list, returned_items, re
 _MAX_POLLS = 10_000
 _MAX_CALL_DEPTH = 200
 _MAX_LOG_CHARACTERS = 10_000
+# the scripts of the packages in flight
+_REMEMBERED_SCRIPTS = 256
 # a script's set() is a dictionary's keys: the interpreter has no sets of its own
 _PRELUDE = """
 def print(*args, sep=" "):
@@ -112,7 +114,7 @@ def _run(name: str, source: str, resources: dict[str, Any], log: Callable[[str],
     return module["_resource_list"]
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=_REMEMBERED_SCRIPTS)
 def _parsed(name: str, source: str) -> interpreter.AstModule:
     return interpreter.parse(name, source, dialect())
 

@@ -6,6 +6,8 @@ process down, and no `try` can catch that.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import re2
 
 MAX_EXPRESSION = 500
@@ -18,9 +20,12 @@ _TOKENS = re2.compile(
     r'"""(?s:\\.|.)*?"""|' + r"'''(?s:\\.|.)*?'''|" + r'"(?:\\.|[^"\\\n])*"|' + r"'(?:\\.|[^'\\\n])*'"
     r"|#[^\n]*|\\\r?\n|\n[ \t]*|[ \t\r]+|[A-Za-z_0-9]+|[^\sA-Za-z_0-9]"
 )
+# as many as are remembered parsed
+_REMEMBERED_SCRIPTS = 256
 _OPEN, _CLOSE, _SEPARATORS = "([{", ")]}", ",;"
 
 
+@lru_cache(maxsize=_REMEMBERED_SCRIPTS)
 def nesting_fault(source: str) -> str | None:
     """Return why the script lies too deep, or None.
 

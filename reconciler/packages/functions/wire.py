@@ -9,7 +9,7 @@ from typing import Any
 
 import re2
 
-from reconciler.packages.functions.function import Config, Item, Result, ResultSeverity, plain_copy, scalar_text
+from reconciler.packages.functions.function import Config, Item, Result, ResultSeverity, scalar_text
 from reconciler.packages.resource import INDEX_ANNOTATIONS, PATH_ANNOTATIONS
 
 ID_ANNOTATIONS = (
@@ -28,12 +28,15 @@ _SEVERITIES: Mapping[object, ResultSeverity] = {"error": "error", "warning": "wa
 
 
 def resource_list(items: Sequence[Item], config: Config | None) -> dict[str, Any]:
-    """Return the document that a function reads; every item carries its path, index and id as annotations."""
+    """Return the document that a function reads; every item carries its path, index and id as annotations.
+
+    It shares its values with the items, and is read-only: interpreters and processes get a copy by their nature.
+    """
     return {
         "apiVersion": "config.kubernetes.io/v1",
         "kind": "ResourceList",
         "items": [_annotated(item, number) for number, item in enumerate(items)],
-        "functionConfig": plain_copy(dict(config or {})),
+        "functionConfig": dict(config or {}),
     }
 
 
@@ -77,26 +80,29 @@ def _inside(value: Any) -> Iterable[Any]:
 
 
 def _annotated(item: Item, number: int) -> Any:
-    data = item.copy()
-    if isinstance(data, dict) and data.get("metadata") is None:
-        data["metadata"] = {}
-    if not isinstance(data, dict) or not isinstance(data["metadata"], dict):
+    data = item.data
+    if not isinstance(data, dict):
+        return data
+    metadata = {} if data.get("metadata") is None else data["metadata"]
+    if not isinstance(metadata, dict):
         return data
     places = dict.fromkeys(PATH_ANNOTATIONS, item.path) | dict.fromkeys(INDEX_ANNOTATIONS, str(item.index))
-    annotations = data["metadata"].get("annotations")
+    annotations = metadata.get("annotations")
     own = annotations if isinstance(annotations, dict) else {}
-    data["metadata"]["annotations"] = {**own, **places, **dict.fromkeys(ID_ANNOTATIONS, str(number))}
-    return data
+    marked = {**own, **places, **dict.fromkeys(ID_ANNOTATIONS, str(number))}
+    return {**data, "metadata": {**metadata, "annotations": marked}}
 
 
 def _item(given: dict[str, Item], entry: dict[str, Any], *, sorts: bool) -> Item:
     annotations = _annotations(entry)
     item = given.pop(next((str(annotations[name]) for name in ID_ANNOTATIONS if name in annotations), ""), None)
     path, index = _place(annotations, item)
-    data = in_order(_stripped(entry, item), item.data if item else None, sorts=sorts)
+    data = _stripped(entry, item)
     if item is None:
-        return Item("", path, index, data)
-    return (item if data == item.data else item.with_data(data)).moved(path, index)
+        return Item("", path, index, in_order(data, None, sorts=sorts))
+    return (item if data == item.data else item.with_shared_data(in_order(data, item.data, sorts=sorts))).moved(
+        path, index
+    )
 
 
 def _annotations(entry: Mapping[str, Any]) -> Mapping[str, Any]:

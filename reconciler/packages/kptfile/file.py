@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from pydantic import ValidationError
@@ -13,7 +13,6 @@ from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Code, Finding, Where
 from reconciler.krm.identity import split_api_version
 from reconciler.krm.yaml import Document, YamlFile, emit
-from reconciler.krm.yaml.same import same
 from reconciler.packages.codes import KPTFILE_DEPRECATED, KPTFILE_INVALID, KPTFILE_SYNTAX, KPTFILE_UNKNOWN
 from reconciler.packages.kptfile.model import KptfileModel, Pipeline, Upstream, UpstreamLock
 from reconciler.packages.kptfile.paths import field_path
@@ -23,6 +22,8 @@ KPTFILE = "Kptfile"
 BFS_RENDERING = "kpt.dev/bfs-rendering"
 SAVE_ON_RENDER_FAILURE = "kpt.dev/save-on-render-failure"
 
+# a render reads its Kptfile a dozen times, and most Kptfiles on their way are those of other clusters, too
+_REMEMBERED_KPTFILES = 1024
 _DEPRECATED = ("kpt.dev/v1alpha1", "kpt.dev/v1alpha2")
 
 
@@ -116,6 +117,8 @@ class Kptfile:
 
         Entries that stay keep the fields that we do not know; what ends up empty is left out.
         """
+        if not conditions and not gates and "info" not in self.data and "status" not in self.data:
+            return self
         old_conditions = {c.get("type"): c for c in _entries(self.data, "status", "conditions")}
         old_gates = {g.get("conditionType"): g for g in _entries(self.data, "info", "readinessGates")}
         stored = [_stored(old_conditions.get(condition.type, {}), condition) for condition in conditions]
@@ -127,18 +130,19 @@ class Kptfile:
 
     def with_data(self, data: Mapping[str, Any]) -> Kptfile:
         """Return the Kptfile that says `data`; every line that this does not change stays."""
-        return self if same(self.data, data) else self.with_document(edited_document(self.document, in_order(data)))
+        return self.with_document(edited_document(self.document, in_order(data)))
 
     def with_document(self, document: Document) -> Kptfile:
         """Return the Kptfile with another document of a Kptfile in the same file."""
         if document is self.document:
             return self
-        return Kptfile(self.source.replace(0, document), KptfileModel.model_validate(document.data))
+        return Kptfile(self.source.replace(0, document), _model_of(document))
 
     def _with(self, **changes: Any) -> Kptfile:
         return self.with_data(_merged(self.data, changes))
 
 
+@lru_cache(maxsize=_REMEMBERED_KPTFILES)
 def read_kptfile(content: bytes, file: str = KPTFILE) -> Kptfile | tuple[Finding, ...]:
     """Return the Kptfile, or every reason why it cannot be read, each with its field path (kpt.md 2).
 
@@ -178,7 +182,7 @@ def _identity_fault(source: YamlFile) -> tuple[Code, str] | None:
 def _typed(source: YamlFile, file: str) -> Kptfile | tuple[Finding, ...]:
     document = source.documents[0]
     try:
-        return Kptfile(source, KptfileModel.model_validate(document.data))
+        return Kptfile(source, _model_of(document))
     except ValidationError as error:
         return tuple(
             KPTFILE_INVALID.finding(
@@ -187,6 +191,11 @@ def _typed(source: YamlFile, file: str) -> Kptfile | tuple[Finding, ...]:
             )
             for item in error.errors()
         )
+
+
+@lru_cache(maxsize=_REMEMBERED_KPTFILES)
+def _model_of(document: Document) -> KptfileModel:
+    return KptfileModel.model_validate(document.data)
 
 
 def _merged(old: Any, changes: Mapping[str, Any]) -> dict[str, Any]:

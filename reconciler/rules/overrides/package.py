@@ -12,7 +12,8 @@ from reconciler.krm.findings import Finding, Where, errors
 from reconciler.krm.identity import ObjectKey
 from reconciler.packages.edited_files import with_documents
 from reconciler.packages.kptfile import KPTFILE
-from reconciler.packages.package import Package, PackageResource
+from reconciler.packages.package import Package, PackageResource, resources_of
+from reconciler.packages.parsing import Unparsable
 from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.notes import finding_of
 from reconciler.rules.overrides.apply import Matched, Options, Overridden, matched_rules, override_attached
@@ -32,9 +33,12 @@ from reconciler.rules.overrides.usage import UsageData, usage_data
 from reconciler.snapshot.files import FileTree
 
 _NOT_MATCHED = {one.name for one in (POLICY_DUPLICATE, POLICY_INVALID, POLICY_NAME_EMPTY, POLICY_NOT_FOUND)}
+# whom a resource without policies goes to makes no difference
+_ANYWHERE = Cluster("")
 _NOT_APPLIED = {IDENTITY_CHANGED.name}
 # clusters differ in few rules: room for every distinct outcome of the packages in flight
 _REMEMBERED_PACKAGES = 1024
+_REMEMBERED_FILES = 4096
 
 
 @dataclass(frozen=True)
@@ -80,13 +84,22 @@ class OverriddenPackage:
 
 
 @dataclass(frozen=True)
+class _Considered:
+    """A resource with the policies that it names; without any, `outcome` is what becomes of it wherever it goes."""
+
+    resource: PackageResource
+    attached: Attached
+    outcome: Overridden | None
+
+
+@dataclass(frozen=True)
 class _Read:
     """What of a package matters, wherever it goes: its resources with the policies that they name, and its Lists.
 
     `kinds` are those of the resources, as `group/Kind`, and `asked` the policies, both sorted.
     """
 
-    resources: tuple[tuple[PackageResource, Attached], ...]
+    resources: tuple[_Considered, ...]
     told: tuple[Finding, ...]
     kinds: tuple[str, ...]
     asked: tuple[ObjectKey, ...]
@@ -110,6 +123,7 @@ class Overriding:
     def __init__(self, policies: Policies, options: Options | None = None) -> None:
         self._policies = policies
         self._options = options or Options()
+        self._read_file = lru_cache(_REMEMBERED_FILES)(self._read_documents)
         self._read = lru_cache(_REMEMBERED_PACKAGES)(self._read_package)
         self._made = lru_cache(_REMEMBERED_PACKAGES)(self._make)
 
@@ -138,18 +152,33 @@ class Overriding:
         return self._make(case) if any(one.has_variables for one in matched.values()) else self._made(case)
 
     def _read_package(self, files: FileTree) -> _Read:
-        documents = Package(files).resources
-        considered = [one for one in documents if is_considered(one)]
-        attached = [attach(one, self._policies, self._options.on_missing) for one in considered]
+        read = [self._read_file(*file) for file in Package(files).contents()]
+        return _Read(
+            resources=tuple(considered for one in read for considered in one.resources),
+            told=tuple(finding for one in read for finding in one.told),
+            kinds=tuple(sorted({kind for one in read for kind in one.kinds})),
+            asked=tuple(sorted({key for one in read for key in one.asked})),
+        )
+
+    def _read_documents(self, package: str, path: str, content: bytes) -> _Read:
+        """Return what of one file matters, its kinds and policies in any order."""
+        read = resources_of(package, path, content)
+        documents = () if isinstance(read, Unparsable) else read
+        considered = tuple(self._considered(one) for one in documents if is_considered(one))
         told = (finding_of(one, note) for one in documents if is_list(one) for note in list_notes(one.data))
-        kinds = {f"{one.group}/{one.kind}" for one in considered}
-        asked = {key for one in attached for key in one.asked}
-        resources = tuple(zip(considered, attached, strict=True))
-        return _Read(resources, tuple(told), tuple(sorted(kinds)), tuple(sorted(asked)))
+        kinds = {f"{one.resource.group}/{one.resource.kind}" for one in considered}
+        asked = {key for one in considered for key in one.attached.asked}
+        return _Read(considered, tuple(told), tuple(kinds), tuple(asked))
+
+    def _considered(self, resource: PackageResource) -> _Considered:
+        attached = attach(resource, self._policies, self._options.on_missing)
+        if attached.policies:
+            return _Considered(resource, attached, None)
+        return _Considered(resource, attached, override_attached(resource, attached, (), _ANYWHERE, self._options))
 
     def _make(self, case: _Case) -> OverriddenPackage:
         read, files = self._read(case.files), case.files
-        overridden = tuple(self._override(*one, case) for one in read.resources)
+        overridden = tuple(one.outcome or self._override(one, case) for one in read.resources)
         findings = (*(finding for one in overridden for finding in one.findings), *read.told, *map(_lost, case.lost))
         changed = (
             files if errors(findings) else with_documents(files, ((one.resource, one.document) for one in overridden))
@@ -159,9 +188,9 @@ class Overriding:
         unread = tuple(filter(self._policies.may_exist, known))
         return OverriddenPackage(changed, named, findings, known, case.texts, unread)
 
-    def _override(self, resource: PackageResource, attached: Attached, case: _Case) -> Overridden:
-        matched = tuple(case.matched[one.key] for one in attached.policies)
-        return override_attached(resource, attached, matched, case.cluster, self._options)
+    def _override(self, one: _Considered, case: _Case) -> Overridden:
+        matched = tuple(case.matched[policy.key] for policy in one.attached.policies)
+        return override_attached(one.resource, one.attached, matched, case.cluster, self._options)
 
 
 def _lost(key: ObjectKey) -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from reconciler.krm.identity import split_api_version
@@ -16,6 +17,8 @@ INJECTION = "kpt.dev/config-injection"
 INJECTED = ("kpt.dev/injected-resource-name", "kpt.dev/injected-resource")
 CONDITION_PREFIX = "config.injection."
 _CHOICES = ("required", "optional")
+# the files of the packages in flight, of which nearly all have no point
+_REMEMBERED_FILES = 4096
 
 
 @dataclass(frozen=True)
@@ -63,15 +66,23 @@ def find_points(files: FileTree) -> Points:
     points: list[InjectionPoint] = []
     invalid: list[str] = []
     for path in Package(files).krm_files():
-        documents = documents_of(path, files[path].data)
-        if isinstance(documents, Unparsable):
-            return Points(error=f"{path}: {documents.message}")
-        for index, document in enumerate(documents):
-            point = _read_point(path, index, document.data)
-            points += [point] if isinstance(point, InjectionPoint) else []
-            invalid += [point] if isinstance(point, str) else []
+        found = _points_of(path, files[path].data)
+        if isinstance(found, Unparsable):
+            return Points(error=f"{path}: {found.message}")
+        points += (one for one in found if isinstance(one, InjectionPoint))
+        invalid += (one for one in found if isinstance(one, str))
     invalid += _duplicates(points)
     return Points(error=f"errors in injection points: {', '.join(invalid)}") if invalid else Points(tuple(points))
+
+
+@lru_cache(maxsize=_REMEMBERED_FILES)
+def _points_of(path: str, content: bytes) -> tuple[InjectionPoint | str, ...] | Unparsable:
+    """Return the points of one file, or what is wrong with them, or why it does not parse."""
+    documents = documents_of(path, content)
+    if isinstance(documents, Unparsable):
+        return documents
+    found = (_read_point(path, index, document.data) for index, document in enumerate(documents))
+    return tuple(one for one in found if one is not None)
 
 
 def _read_point(file: str, index: int, data: object) -> InjectionPoint | str | None:

@@ -137,3 +137,19 @@ def test_the_alias_budget_is_the_files() -> None:
 
     with pytest.raises(YamlError, match="at most 3 aliases"):
         parse(document * 4, YamlLimits(aliases=3))
+
+
+def test_aliases_are_counted_in_every_file() -> None:
+    text, limits = "a: &x 1\nb: [*x, *x]\n", YamlLimits(aliases=2)
+
+    assert [parse(text, limits).documents[0].data for _ in range(2)] == [{"a": 1, "b": [1, 1]}] * 2
+    with pytest.raises(YamlError, match="at most 1 aliases"):
+        parse(text, YamlLimits(aliases=1))
+
+
+def test_a_text_that_was_read_is_still_too_deep_for_others() -> None:
+    text = "a: [[1]]\n"
+
+    assert read(text) == {"a": [[1]]}
+    with pytest.raises(YamlError, match="at most 2 levels"):
+        parse(text, YamlLimits(depth=2))
