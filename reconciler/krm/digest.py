@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 _WRITER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+_CONTAINERS = (dict, list, tuple)
 
 
 def canonical_json(data: Any) -> bytes:
@@ -31,7 +32,9 @@ def _require_text_keys(data: Any) -> None:
         for key, value in data.items():
             if not isinstance(key, str):
                 raise TypeError(f"keys must be strings, not {type(key).__name__}")
-            _require_text_keys(value)
+            if isinstance(value, _CONTAINERS):
+                _require_text_keys(value)
     elif isinstance(data, list | tuple):
         for value in data:
-            _require_text_keys(value)
+            if isinstance(value, _CONTAINERS):
+                _require_text_keys(value)

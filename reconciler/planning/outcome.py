@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from reconciler.krm.conditions import Condition
@@ -84,7 +85,7 @@ class Rendered:
         """Where people and upstream, or people and a rule, had changed the same (design 10.8)."""
         return (*self.source.conflicts, *self.overruled)
 
-    @property
+    @cached_property
     def review(self) -> str:
         """What makes a commit besides the tree."""
         effects = self.templates.effects if self.templates else ()

@@ -10,7 +10,7 @@ from reconciler.krm.secrets import holds_secret, writes_secret
 from reconciler.krm.yaml import Document, emit
 from reconciler.packages.package import documents_of, is_krm_file, join
 from reconciler.packages.parsing import Unparsable
-from reconciler.reporting.object_changes import Standing
+from reconciler.reporting.file_objects import Standing
 from reconciler.reporting.secrets import mask
 from reconciler.snapshot.files import File, FileTree
 
