@@ -12,7 +12,7 @@ def split_api_version(api_version: str) -> tuple[str, str]:
     return (group, version) if slash else ("", api_version)
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True, order=True, slots=True)
 class ObjectKey:
     """(group, kind, namespace, name); the version is not part of it. No namespace is ""."""
 
@@ -23,6 +23,10 @@ class ObjectKey:
 
     def __str__(self) -> str:
         return f"{self.kind}/{self.namespace or '_cluster'}/{self.name}"
+
+    def as_data(self) -> dict[str, str]:
+        """Return its parts by their names."""
+        return {"group": self.group, "kind": self.kind, "namespace": self.namespace, "name": self.name}
 
     @property
     def uid(self) -> str:

@@ -106,7 +106,7 @@ class Rendered:
         return {name: value for name, value in data.items() if value}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Draft:
     """Content to put on the draft branch: it differs from what stands on the branches and was not declined.
 
@@ -125,7 +125,7 @@ class Draft:
     causes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Unchanged:
     """Nothing to write for this package. `withdraw`: the draft offers it, though the branch already has it."""
 

@@ -35,7 +35,7 @@ class Changes:
     def sameness(self) -> list[Any]:
         """Data that is equal for equal changes, whichever packages they are made to."""
         return [
-            [[*vars(change.key).values(), change.how, change.digest] for change in self.objects],
+            [[*change.key.as_data().values(), change.how, change.digest] for change in self.objects],
             [[kptfile.path, kptfile.upstream, *map(_told, kptfile.fields)] for kptfile in self.kptfiles],
             [[*vars(file).values()] for file in self.files],
         ]

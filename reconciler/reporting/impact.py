@@ -252,7 +252,7 @@ def _sameness(one: Affected) -> str:
 def _told_alike(changes: Changes, *, whole: bool) -> list[Any]:
     """Return data for equal changes; of what goes, and of packages that come or go, what was in it is no difference."""
     objects = [
-        [*vars(change.key).values(), change.how, "" if whole or change.how == "removed" else change.digest]
+        [*change.key.as_data().values(), change.how, "" if whole or change.how == "removed" else change.digest]
         for change in changes.objects
     ]
     return [objects, *([] if whole else changes.sameness[1:])]
