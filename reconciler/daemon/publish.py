@@ -60,8 +60,8 @@ def write_plans(
     if any(plan.heads.absent and grows(plan) for plan in plans):
         remote.mirror.root_commit()
     heads = _write_drafts(remote, plans, config_seconds, _sources(plans, source_of))
-    changed = [plan for plan in plans if _with_heads(plan, heads[plan.destination.name]) != plan.before]
-    states = {plan.destination.name: _with_heads(plan, heads[plan.destination.name]) for plan in changed}
+    states = {plan.destination.name: _with_heads(plan, heads[plan.destination.name]) for plan in plans}
+    changed = [plan for plan in plans if states[plan.destination.name] != plan.before]
     commits = remote.mirror.write([state_commit(plan.destination, states[plan.destination.name]) for plan in changed])
     written = {
         plan.destination.name: Written(plan, heads[plan.destination.name], states[plan.destination.name], commit)

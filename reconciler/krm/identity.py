@@ -23,6 +23,10 @@ class ObjectKey(NamedTuple):
     def __str__(self) -> str:
         return f"{self.kind}/{self.namespace or '_cluster'}/{self.name}"
 
+    def as_data(self) -> dict[str, str]:
+        """Return its parts by their names."""
+        return {"group": self.group, "kind": self.kind, "namespace": self.namespace, "name": self.name}
+
     @property
     def uid(self) -> str:
         """The UUIDv5 that stands in for a Kubernetes uid (design 10.33)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from reconciler.krm.conditions import Condition
@@ -84,7 +85,7 @@ class Rendered:
         """Where people and upstream, or people and a rule, had changed the same (design 10.8)."""
         return (*self.source.conflicts, *self.overruled)
 
-    @property
+    @cached_property
     def review(self) -> str:
         """What makes a commit besides the tree."""
         effects = self.templates.effects if self.templates else ()
@@ -105,7 +106,7 @@ class Rendered:
         return {name: value for name, value in data.items() if value}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Draft:
     """Content to put on the draft branch: it differs from what stands on the branches and was not declined.
 
@@ -124,7 +125,7 @@ class Draft:
     causes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Unchanged:
     """Nothing to write for this package. `withdraw`: the draft offers it, though the branch already has it."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from reconciler.krm.findings import Finding
+from reconciler.krm.json_lines import json_lines
 from reconciler.krm.yaml import Document, YamlFile
 from reconciler.planning.codes import (
     PROPOSAL_EDITED,
@@ -299,7 +300,7 @@ def write_proposal_state(state: ProposalState) -> dict[str, bytes]:
     """Return the files of the state commit; equal states give equal bytes."""
     offers = {name: {"revision": one.revision, "stage": one.stage} for name, one in state.offers.items()}
     data = {"format": FORMAT, "branch": state.branch, "head": state.head, "base": state.base, "offers": offers}
-    return {STATE_FILE: (json.dumps(data, sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()}
+    return {STATE_FILE: json_lines(data)}
 
 
 def read_proposal_state(files: Mapping[str, bytes]) -> ProposalState:

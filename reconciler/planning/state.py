@@ -7,13 +7,15 @@ packages were made by, `trees/<tree id>/…`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
+from sys import intern
 from typing import Any
 
 from reconciler.krm.digest import digest
 from reconciler.krm.identity import ObjectKey
+from reconciler.krm.json_lines import json_lines
 from reconciler.rules.overrides.rollout import RuleId, rule_id_of
 from reconciler.rules.variant import DeletionPolicy, Owner
 from reconciler.snapshot.objects import BlobId, CommitId, TreeId
@@ -24,6 +26,9 @@ KEPT_REVISIONS = 10
 _TEXTS = "texts/"
 # the kind of what made an owner, where it is not the usual one
 _MAKERS = {"Plugin": "PluginPreset"}
+_NOTHING: Mapping[Any, Any] = {}
+# room for what is said of every package of a large catalogue, and of its faults, on whatever cluster
+_SHARED = 4_096
 
 
 class EngineTooOldError(Exception):
@@ -34,7 +39,7 @@ class StateUnreadableError(Exception):
     """Somebody else wrote the state, or spoilt it: the destination is left alone until the ref is mended or deleted."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Offer:
     """One version of a package that we put on a draft branch (git.md 3).
 
@@ -57,10 +62,14 @@ class Offer:
 
     def as_data(self) -> dict[str, Any]:
         """Return it as JSON data; of the texts, what they are kept by."""
-        return {**{name: value for name, value in vars(self).items() if name != "rules"}, **_rules_data(self.rules)}
+        return {
+            "rendered": self.rendered, "status": self.status, "base": self.base, "merged": self.merged,
+            "plain": self.plain, "review": self.review, "against": self.against, "upstream": self.upstream,
+            **_rules_data(self.rules),
+        }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Revision:
     """A published revision: its number, the commit on the cluster branch, and the offer it came from.
 
@@ -80,7 +89,7 @@ class Revision:
         return {**data, "workspace": self.workspace, "tag": self.tag}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Seen:
     """What stood on the branches when the outcome was found: the package's trees, None where absent.
 
@@ -93,8 +102,12 @@ class Seen:
     frozen: bool = False
     stuck: bool = False
 
+    def as_data(self) -> dict[str, Any]:
+        """Return it as JSON data."""
+        return {"published": self.published, "drafted": self.drafted, "frozen": self.frozen, "stuck": self.stuck}
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class Removal:
     """A published package that was put up for removal: on which branch, and the tree that stood there then.
 
@@ -107,10 +120,10 @@ class Removal:
 
     def as_data(self) -> dict[str, Any]:
         """Return it as JSON data."""
-        return dict(vars(self))
+        return {"branch": self.branch, "against": self.against, "declined": self.declined}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PackageRecord:
     """All that is remembered of one package of a destination.
 
@@ -269,11 +282,11 @@ def write_state(state: DestinationState) -> dict[str, bytes]:
         "format": FORMAT, "url": state.url, "branch": state.branch, "directory": state.directory,
         "seen": state.seen, "drafts": drafts,
     }  # fmt: skip
-    files = {f"packages/{package}.json": _json(_record_data(record)) for package, record in state.packages.items()}
+    files = {f"packages/{package}.json": json_lines(_record_data(record)) for package, record in state.packages.items()}
     # equal on all clusters of a fleet, these cost it next to nothing
     texts = {text for record in state.packages.values() for text in record.texts()}
     files |= {f"{_TEXTS}{_hash(text)}.json": text.encode() for text in texts}
-    return {"destination.json": _json(destination), **files}
+    return {"destination.json": json_lines(destination), **files}
 
 
 def _hash(text: str) -> str:
@@ -311,10 +324,6 @@ def _read_draft(data: Mapping[str, Any]) -> DraftBranch:
     return DraftBranch(**{**data, "request": request})
 
 
-def _json(data: object) -> bytes:
-    return (json.dumps(data, sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()
-
-
 def _record_data(record: PackageRecord) -> dict[str, Any]:
     return {
         "owner": {"group": record.owner.key.group, **record.owner.as_data()},
@@ -330,7 +339,7 @@ def _record_data(record: PackageRecord) -> dict[str, Any]:
         "revisions": [revision.as_data() for revision in record.revisions],
         "declined": list(record.declined),
         "trace": dict(record.trace),
-        "seen": dict(vars(record.seen)),
+        "seen": record.seen.as_data(),
         "wanted": record.wanted,
         "review": record.review,
         "render": dict(record.render),
@@ -348,52 +357,79 @@ def _rules_data(rules: Mapping[RuleId, str]) -> dict[str, dict[str, str]]:
     return {"rules": {str(rule): _hash(text) for rule, text in rules.items()}} if rules else {}
 
 
-def _read_rules(data: Mapping[str, str], texts: Mapping[str, str]) -> Iterator[tuple[RuleId, str]]:
-    for name, key in data.items():
-        if rule := rule_id_of(name):
-            yield rule, texts[key]
+def _read_rules(data: Mapping[str, str], texts: Mapping[str, str]) -> Mapping[RuleId, str]:
+    return {rule: texts[key] for name, key in data.items() if (rule := rule_id_of(name))} if data else _NOTHING
 
 
 def _read_record(data: Mapping[str, Any], texts: Mapping[str, str]) -> PackageRecord:
+    offers = tuple([_read_offer(offer, texts) for offer in data["offers"]])
+
+    def offer_of(one: Mapping[str, Any]) -> Offer:
+        # nearly always one of those that were made
+        return offers[data["offers"].index(one)] if one in data["offers"] else _read_offer(one, texts)
+
     return PackageRecord(
         owner=_read_owner(data["owner"]),
         owned=data["owned"],
-        labels=data["labels"],
-        annotations=data["annotations"],
+        labels=_shared(data["labels"]),
+        annotations=_shared(data["annotations"]),
         workspace=data["workspace"],
         revision=data["revision"],
-        ours=_read_offer(data["ours"], texts) if data["ours"] else None,
-        put=_read_offer(data["put"], texts) if data["put"] else None,
-        draft=data["draft"],
-        offers=tuple(_read_offer(offer, texts) for offer in data["offers"]),
-        revisions=tuple(_read_revision(revision, texts) for revision in data["revisions"]),
+        ours=offer_of(data["ours"]) if data["ours"] else None,
+        put=offer_of(data["put"]) if data["put"] else None,
+        draft=intern(data["draft"]),
+        offers=offers,
+        revisions=tuple([_read_revision(revision, offer_of) for revision in data["revisions"]]),
         declined=tuple(data["declined"]),
-        trace=data["trace"],
-        seen=Seen(**data["seen"]),
-        wanted=data["wanted"],
-        review=data["review"],
-        render=data["render"],
-        outcome=data["outcome"],
+        trace={intern(name): intern(answer) for name, answer in data["trace"].items()},
+        seen=Seen(**_interned(data["seen"])),
+        wanted=TreeId(intern(data["wanted"])) if data["wanted"] is not None else None,
+        review=intern(data["review"]),
+        render=_shared(data["render"]),
+        outcome=_shared(data["outcome"]),
         conflicts=tuple(data.get("conflicts", ())),
         deletion=data.get("deletion", "delete"),
         removal=Removal(**data["removal"]) if "removal" in data else None,
         dropped=data.get("dropped"),
-        policies=data.get("policies", {}),
-        rules=dict(_read_rules(data.get("rules", {}), texts)),
+        policies=_shared(data.get("policies", _NOTHING)),
+        rules=_read_rules(data.get("rules", _NOTHING), texts),
     )
 
 
-def _read_revision(data: Mapping[str, Any], texts: Mapping[str, str]) -> Revision:
-    known = {name: data[name] for name in ("workspace", "tag") if name in data}
-    return Revision(data["number"], data["commit"], _read_offer(data["offer"], texts), **known)
+def _read_revision(data: Mapping[str, Any], offer_of: Callable[[Mapping[str, Any]], Offer]) -> Revision:
+    return Revision(
+        data["number"], data["commit"], offer_of(data["offer"]), data.get("workspace", 0), data.get("tag", "")
+    )
 
 
 def _read_offer(data: Mapping[str, Any], texts: Mapping[str, str]) -> Offer:
-    return Offer(**{**data, "rules": dict(_read_rules(data.get("rules", {}), texts))})
+    return Offer(**{**_interned(data), "rules": _read_rules(data.get("rules", _NOTHING), texts)})
 
 
 def _read_owner(data: Mapping[str, str]) -> Owner:
-    key = ObjectKey(data["group"], data["kind"], data["namespace"], data["name"])
-    maker = _MAKERS.get(key.kind, "PackageVariantSet")
-    made_by = ObjectKey(data["group"], maker, data["namespace"], data["set"]) if "set" in data else None
-    return Owner(key, data["apiVersion"], made_by)
+    group, kind, namespace = intern(data["group"]), intern(data["kind"]), intern(data["namespace"])
+    maker = _MAKERS.get(kind, "PackageVariantSet")
+    made_by = _set_of(group, maker, namespace, data["set"]) if "set" in data else None
+    return Owner(ObjectKey(group, kind, namespace, data["name"]), intern(data["apiVersion"]), made_by)
+
+
+# a process holds the records of a whole fleet, which say much the same: what is equal is kept once
+
+
+def _shared(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _one_of(json.dumps(data)) if data else _NOTHING
+
+
+@lru_cache(_SHARED)
+def _one_of(text: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads(text)
+    return found
+
+
+@lru_cache(_SHARED)
+def _set_of(group: str, kind: str, namespace: str, name: str) -> ObjectKey:
+    return ObjectKey(group, kind, namespace, name)
+
+
+def _interned(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: intern(value) if isinstance(value, str) else value for name, value in data.items()}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from reconciler.planning.claims import Claims
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Unchanged
 from reconciler.planning.plan import Decided
@@ -39,8 +41,8 @@ def _is_theirs(known: Decided, package: str, variant: Variant) -> bool:
 
 def is_alike(one: Variant, other: Variant) -> bool:
     """Return whether two variants make the same of the same."""
-    told, too = vars(one), vars(other)
-    return all(told[name] == too[name] for name in told if name not in _DERIVED)
+    names = (each.name for each in fields(Variant) if each.name not in _DERIVED)
+    return all(getattr(one, name) == getattr(other, name) for name in names)
 
 
 def _answered_alike(outcome: Outcome, answers: Answers) -> bool:

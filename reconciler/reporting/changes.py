@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from posixpath import basename
 from typing import Any
 
-from reconciler.packages.kptfile import KPTFILE
 from reconciler.reporting.fields import ABSENT, FieldChange
 from reconciler.reporting.file_changes import FileChange, file_changes
+from reconciler.reporting.file_objects import is_kptfile
 from reconciler.reporting.kptfile_changes import KptfileChange, kptfile_change
 from reconciler.reporting.object_changes import ORDER, How, ObjectChange, object_changes
 from reconciler.reporting.values import count, one_line
@@ -67,7 +66,7 @@ def compare(before: FileTree, after: FileTree) -> Changes:
     """
     old, new = _differing(before, after), _differing(after, before)
     objects = object_changes(old, new)
-    kptfiles = tuple(kptfile_change(path, old, new) for path in sorted({*old, *new}) if basename(path) == KPTFILE)
+    kptfiles = tuple(kptfile_change(path, old, new) for path in sorted({*old, *new}) if is_kptfile(path))
     return Changes(objects, kptfiles, file_changes(old, new, objects))
 
 
@@ -83,4 +82,5 @@ def _told(change: FieldChange) -> list[Any]:
 
 
 def _differing(files: FileTree, others: FileTree) -> FileTree:
-    return FileTree({path: file for path, file in files.items() if others.get(path) != file})
+    # nothing of a package that was not there before stands on the other side
+    return FileTree({path: file for path, file in files.items() if others.get(path) != file}) if others else files

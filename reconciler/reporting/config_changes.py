@@ -35,7 +35,7 @@ class ConfigChange:
 
     def as_data(self) -> dict[str, Any]:
         """Return it as JSON data."""
-        return told({**self.key._asdict(), "change": self.how, "file": self.file})
+        return told({**self.key.as_data(), "change": self.how, "file": self.file})
 
 
 def config_changes(

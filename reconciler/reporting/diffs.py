@@ -11,7 +11,7 @@ from reconciler.krm.yaml import Document, emit
 from reconciler.packages.nesting import is_krm_file
 from reconciler.packages.package import documents_of, join
 from reconciler.packages.parsing import Unparsable
-from reconciler.reporting.object_changes import Standing
+from reconciler.reporting.file_objects import Standing
 from reconciler.reporting.secrets import mask
 from reconciler.snapshot.files import File, FileTree
 

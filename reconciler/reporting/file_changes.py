@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from posixpath import basename
 from typing import Literal
 
-from reconciler.packages.kptfile import KPTFILE
+from reconciler.reporting.file_objects import is_kptfile
 from reconciler.reporting.object_changes import ObjectChange, is_only_objects
 from reconciler.reporting.values import one_line
 from reconciler.snapshot.files import File, FileTree
@@ -36,9 +35,10 @@ class FileChange:
 def file_changes(old: FileTree, new: FileTree, objects: Sequence[ObjectChange]) -> tuple[FileChange, ...]:
     """Return the files of `old` and `new`, which differ all, that neither `objects` nor a Kptfile tells."""
     moves = _moves(old, new)
-    told = {path for change in objects for path in change.files if _only_objects(path, old, new)}
+    touched = {path for change in objects for path in change.files}
+    told = {path for path in touched if _only_objects(path, old, new)}
     left = {*old, *new} - told - set(moves.values())
-    return tuple(_change(path, old, new, moves.get(path, "")) for path in sorted(left) if basename(path) != KPTFILE)
+    return tuple(_change(path, old, new, moves.get(path, "")) for path in sorted(left) if not is_kptfile(path))
 
 
 def _moves(old: FileTree, new: FileTree) -> dict[str, str]:
@@ -47,7 +47,7 @@ def _moves(old: FileTree, new: FileTree) -> dict[str, str]:
     for path in sorted(old, reverse=True):
         if path not in new:
             gone.setdefault(old[path], []).append(path)
-    came = [path for path in new if path not in old]
+    came = [path for path in new if path not in old] if gone else []
     return {path: gone[new[path]].pop() for path in came if gone.get(new[path])}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from reconciler.krm.digest import digest
@@ -15,10 +16,18 @@ from reconciler.rules.overrides.model import CLUSTER_KIND, GROUP
 from reconciler.rules.variant import Variant
 from reconciler.snapshot.trace import ABSENT, Trace
 
+# the status file and the message of a draft tell it, one soon after the other
+_REMEMBERED_TRACES = 16
+
 
 def inputs_digest(trace: Trace) -> str:
     """Return the digest of a trace, `sha256:<hex>`; what a Secret says is not in it (design 10.29)."""
-    return digest(mask_trace(trace))
+    return _digest(tuple(trace.items()))
+
+
+@lru_cache(_REMEMBERED_TRACES)
+def _digest(asked: tuple[tuple[str, str], ...]) -> str:
+    return digest(mask_trace(dict(asked)))
 
 
 def inputs_data(variant: Variant, rendered: Rendered, trace: Trace, config: str) -> dict[str, Any]:

@@ -184,7 +184,7 @@ def changes_data(changes: Changes) -> dict[str, Any]:
 
 def _object_data(one: ObjectChange) -> dict[str, Any]:
     fields = [_field_data(change) for change in one.fields]
-    return {**one.key._asdict(), "change": one.how, "files": sorted(one.files), "fields": fields}
+    return {**one.key.as_data(), "change": one.how, "files": sorted(one.files), "fields": fields}
 
 
 def _kptfile_data(one: KptfileChange) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from reconciler.snapshot.objects import CommitId, TreeId
 from reconciler.snapshot.trace import View
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Owner:
     """The object that wants a package, and the set that made it, if one did, for its `targets` of these numbers."""
 
@@ -35,7 +35,7 @@ class Owner:
         return {**data, "set": self.set.name} if self.set else data
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True, order=True, slots=True)
 class Place:
     """Where a package goes: a Repository by namespace and name, and a package path."""
 
@@ -47,7 +47,7 @@ class Place:
         return f"{self.repository}/{self.package}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Upstream:
     """A resolved upstream package: what its lock will say, and the tree that is its content.
 
@@ -197,7 +197,7 @@ UpdateStrategy = Literal["resource-merge", "copy-merge", "fast-forward", "force-
 ConflictPolicy = Literal["upstream", "local", "block"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Variant:
     """One package that should exist at one place, ready to be rendered.
 

@@ -40,6 +40,10 @@ class FileTree(Mapping[str, File]):
     def __getitem__(self, path: str) -> File:
         return self._files[path]
 
+    def __contains__(self, path: object) -> bool:
+        # what a Mapping has in its place raises and catches an error for every path that is absent
+        return path in self._files
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._files)
 

@@ -190,3 +190,26 @@ def test_the_texts_that_have_arrived(fields: dict[str, Any], published: str | No
     one = record(rules=NOW, **fields)
 
     assert one.arrived(tree(published) if published else None) == expected
+
+
+def test_records_share_what_they_have_in_common() -> None:
+    said = {"kind": "drafted", "conditions": [{"type": "Ready", "status": "True"}], "findings": []}
+    one = record(outcome=said, trace={"engine": "1.0 safe"}, put=offer("a"), offers=(offer("b"), offer("a")))
+    files = write_state(state(packages={"gw": one, "web": one}))
+
+    first, second = read_state(files).packages.values()
+
+    assert first == second == one
+    assert first.outcome is second.outcome
+    assert first.put is first.offers[1]
+    assert next(iter(first.trace)) is next(iter(second.trace))
+
+
+@pytest.mark.parametrize("where", ["put", "seen"])
+def test_a_field_that_nobody_knows_is_not_lost(where: str) -> None:
+    files = write_state(state(packages={"gw": record(put=offer("a"), offers=())}))
+    data = json.loads(files["packages/gw.json"])
+    data[where]["more"] = "of a newer engine"
+
+    with pytest.raises(StateUnreadableError):
+        read_state({**files, "packages/gw.json": json.dumps(data).encode()})
