@@ -23,6 +23,7 @@ from reconciler.planning.outcome import Rendered
 from reconciler.planning.plan import Decided
 from reconciler.planning.source import Ingredients
 from reconciler.planning.survey import Surveyed
+from reconciler.reporting.changes import remember
 from reconciler.rules.variant import Place, Variant
 
 # destinations that are looked at in one go; as many again are under way meanwhile
@@ -134,7 +135,10 @@ class Ahead:
             if isinstance(result, InterruptedFunctionError):
                 raise result
             # what is asked for only now, as by templates, is done here
-            return self._take(result) if result is not None else self._render(variant, made)
+            if result is None:
+                return self._render(variant, made)
+            remember(result.before, result.rendered.files.id, result.changes)
+            return self._take(result.rendered)
 
         return render
 

@@ -8,9 +8,11 @@ from threading import Lock
 
 from reconciler import __version__
 from reconciler.executors.parcel import Trees, files_of, pack_by_files, unpack_by_trees
-from reconciler.executors.port import Job, Kitchen, Orders, Result
+from reconciler.executors.port import Job, Kitchen, Orders, Result, Served
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.planning.render import Renderer
+from reconciler.planning.source import Ingredients
+from reconciler.reporting.changes import compare
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import TreeId
 
@@ -58,14 +60,15 @@ class Bench:
 
 def _rendered(job: Job, renderer: Renderer) -> Result:
     try:
-        result = renderer(job.variant, job.made)
+        rendered = renderer(job.variant, job.made)
     except InterruptedFunctionError as error:
         return error
-    # whoever asked will want it, and has more to do than we
-    for tree in (result.files, result.source.files, result.source.plain, result.source.base):
-        _name(tree)
-    return result
+    # what has been read for the render is at hand here, and not where the words are made of it
+    before = _standing(job.made)
+    return Served(rendered, before.id, compare(before, rendered.files))
 
 
-def _name(tree: FileTree) -> TreeId:
-    return tree.id
+def _standing(made: Ingredients) -> FileTree:
+    """Return what the package is to replace: what is drafted, else what is published."""
+    side = made.put or made.ours
+    return side.files if side else FileTree()

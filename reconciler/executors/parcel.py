@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextvars import ContextVar
 from io import BytesIO
 from typing import Any
 
@@ -19,55 +20,61 @@ FileKey = tuple[BlobId, bool]
 
 
 class _Packer(pickle.Pickler):
-    def __init__(self, stream: BytesIO, name: Callable[[object], object | None]) -> None:
+    def __init__(self, stream: BytesIO, kind: type, name: Callable[[Any], object | None]) -> None:
         super().__init__(stream, protocol=pickle.HIGHEST_PROTOCOL)
+        self._kind = kind
         self._name = name
 
-    def persistent_id(self, obj: object) -> object | None:
-        return self._name(obj)
+    def reducer_override(self, obj: object) -> Any:
+        # asked for objects that are no plain values only, which makes it cheaper than `persistent_id`
+        name = self._name(obj) if obj.__class__ is self._kind else None
+        return NotImplemented if name is None else (_found, (name,))
 
 
-class _Unpacker(pickle.Unpickler):
-    def __init__(self, data: bytes, find: Callable[[Any], object]) -> None:
-        super().__init__(BytesIO(data))
-        self._find = find
+_finding: ContextVar[Callable[[Any], object]] = ContextVar("finding")
 
-    def persistent_load(self, pid: Any) -> object:
-        return self._find(pid)
+
+def _found(name: object) -> object:
+    return _finding.get()(name)
+
+
+def _unpacked(data: bytes, find: Callable[[Any], object]) -> Any:
+    before = _finding.set(find)
+    try:
+        return pickle.loads(data)  # noqa: S301 - only our own processes make it
+    finally:
+        _finding.reset(before)
 
 
 def pack_by_trees(value: object) -> tuple[bytes, dict[TreeId, FileTree]]:
     """Return a value as bytes in which file trees are named, and these trees by their names."""
     trees: dict[TreeId, FileTree] = {}
 
-    def name(one: object) -> object | None:
-        if not isinstance(one, FileTree):
-            return None
+    def name(one: FileTree) -> TreeId:
         trees[one.id] = one
         return one.id
 
-    return _packed(value, name), trees
+    return _packed(value, FileTree, name), trees
 
 
 def unpack_by_trees(data: bytes, trees: Trees) -> Any:
     """Return the value of such bytes; it is trusted, for only our own processes make it."""
-    return _Unpacker(data, trees.__getitem__).load()
+    return _unpacked(data, trees.__getitem__)
 
 
 def pack_by_files(value: object, known: Collection[FileKey]) -> bytes:
     """Return a value as bytes in which the files that the other side has are named."""
 
-    def name(one: object) -> object | None:
-        if isinstance(one, File) and (key := (one.id, one.executable)) in known:
-            return key
-        return None
+    def name(one: File) -> FileKey | None:
+        key = (one.id, one.executable)
+        return key if key in known else None
 
-    return _packed(value, name)
+    return _packed(value, File, name)
 
 
 def unpack_by_files(data: bytes, known: Mapping[FileKey, File]) -> Any:
     """Return the value of such bytes."""
-    return _Unpacker(data, known.__getitem__).load()
+    return _unpacked(data, known.__getitem__)
 
 
 def files_of(trees: Sequence[FileTree]) -> dict[FileKey, File]:
@@ -91,7 +98,7 @@ def unpack_trees(data: bytes) -> dict[TreeId, FileTree]:
     }
 
 
-def _packed(value: object, name: Callable[[object], object | None]) -> bytes:
+def _packed(value: object, kind: type, name: Callable[[Any], object | None]) -> bytes:
     stream = BytesIO()
-    _Packer(stream, name).dump(value)
+    _Packer(stream, kind, name).dump(value)
     return stream.getvalue()

@@ -12,9 +12,11 @@ from reconciler.planning.last_mile import LastMile
 from reconciler.planning.outcome import Rendered
 from reconciler.planning.render import Renderer
 from reconciler.planning.source import Ingredients
+from reconciler.reporting.changes import Changes
 from reconciler.rules.templates.model import MergeRule, Options
 from reconciler.rules.variant import Variant
 from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.objects import TreeId
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,16 @@ class Job:
     made: Ingredients
 
 
-Result = Rendered | InterruptedFunctionError
+@dataclass(frozen=True)
+class Served:
+    """A package as it was rendered, and what that changes, from the tree that stands there before."""
+
+    rendered: Rendered
+    before: TreeId
+    changes: Changes
+
+
+Result = Served | InterruptedFunctionError
 """What a render came to; an error where the world kept it from ending, which is no finding (design 10.19)."""
 
 

@@ -56,6 +56,7 @@ class Rendered:
     has any, and `template_changes` what that changes on the cluster (strimzi 6, 11);
     `inputs` are the files of objects that were asked for, by kind, namespace and name; `places` are where people mend
     what is generated, by object;
+    `has_roles`: it has parents or children of templates, as it stands before those are merged;
     `stages` are the steps between its source and its templates, where a render keeps them;
     `merging` is how it was merged, `reason` the code of what withholds the package, where that is an error of theirs.
     """
@@ -77,6 +78,7 @@ class Rendered:
     reason: str = ""
     merging: MergeOptions = field(default_factory=MergeOptions)
     stages: tuple[Stage, ...] = ()
+    has_roles: bool = False
     templates: TemplatedPackage | None = None
     template_changes: tuple[TemplateChange, ...] = ()
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeGuard
 
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding
@@ -37,10 +37,14 @@ from reconciler.snapshot.objects import CommitId, TreeId, blob_id
 
 @dataclass(frozen=True)
 class Decided(Surveyed):
-    """One destination with what becomes of the packages that are wanted; what nobody wants is not decided yet."""
+    """One destination with what becomes of the packages that are wanted; what nobody wants is not decided yet.
+
+    `words` are those of its drafts, by package.
+    """
 
     outcomes: tuple[Outcome, ...]
     losers: tuple[Outcome, ...]
+    words: Mapping[str, Words] = field(default_factory=dict)
 
     @property
     def reconciled(self) -> frozenset[ObjectKey]:
@@ -61,7 +65,16 @@ def decide_wanted(
     asked = (asking(variant, one.claims, one.ground) for variant in winners.values())
     found = decide_together(asked, one.claims, one.ground, shop)
     outcomes = tuple(found.outcomes.values())
-    return Decided(one.destination, one.claims, one.before, one.ground, shop, outcomes, tuple(losers)), found.rendered
+    # what a render has just read need not be read again to tell of it
+    words = {
+        each.variant.place.package: shop.writer.words(each, one.destination) for each in outcomes if _is_draft(each)
+    }
+    decided = Decided(one.destination, one.claims, one.before, one.ground, shop, outcomes, tuple(losers), words)
+    return decided, found.rendered
+
+
+def _is_draft(outcome: Outcome) -> TypeGuard[Draft]:
+    return isinstance(outcome, Draft)
 
 
 def plan_destination(decided: Decided, reconciled: Collection[ObjectKey]) -> DestinationPlan:
@@ -70,12 +83,7 @@ def plan_destination(decided: Decided, reconciled: Collection[ObjectKey]) -> Des
     `reconciled` are the owners, wherever their packages go, that have them without error: what they had elsewhere
     goes after that, and not before (porch 6.4).
     """
-    destination, claims, shop = decided.destination, decided.claims, decided.shop
-    words = {
-        one.variant.place.package: shop.writer.words(one, destination)
-        for one in decided.outcomes
-        if isinstance(one, Draft)
-    }
+    destination, claims, words = decided.destination, decided.claims, decided.words
     departures = find_departures(decided.ground, claims, reconciled)
     ground = give_up(decided.ground, departures)
     layouts = _layouts(decided, ground, departures, words)

@@ -201,7 +201,8 @@ class _Run:
         result = by.last_mile.override(rendered.files, self.variant.cluster, self.view, had)
         by.templating.ask(result.files, self.view)
         self.findings += result.findings
-        done = replace(rendered, findings=self.findings, policies=result.usage)
+        has_roles = by.templating.concerns(result.files)
+        done = replace(rendered, findings=self.findings, policies=result.usage, has_roles=has_roles)
         if faults := errors(result.findings):
             return replace(done, reason=faults[0].code)
         self.ruled.append(("overrides", result.files))

@@ -104,8 +104,7 @@ class _Together:
 
     def _concerned(self) -> list[str]:
         """Return the packages with parents or children, wanted here or still there."""
-        templating = self.shop.templating
-        rendered = {name for name, one in self.plain.items() if templating.concerns(one.files)}
+        rendered = {name for name, one in self.plain.items() if one.has_roles}
         wanted = (name for name, one in self.questions.items() if one.variant.cluster)
         known = {name for name, one in self.ground.state.packages.items() if self._has_any(name, one)}
         return sorted((rendered & {*wanted}) | known)

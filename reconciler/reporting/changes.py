@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from reconciler.reporting.fields import ABSENT, FieldChange
@@ -14,6 +13,7 @@ from reconciler.reporting.kptfile_changes import KptfileChange, kptfile_change
 from reconciler.reporting.object_changes import ORDER, How, ObjectChange, object_changes
 from reconciler.reporting.values import count, one_line
 from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.objects import TreeId
 
 _NAMED_ONE_BY_ONE = 3
 # one change goes to many clusters, and is told on each; room for as many different ones as come together
@@ -57,13 +57,28 @@ class Changes:
         return [f"{count(len(objects), 'object')} {how}: {', '.join(f'{n} {kind}' for kind, n in kinds.items())}"]
 
 
-@lru_cache(_REMEMBERED_CHANGES)
+_remembered: OrderedDict[tuple[TreeId, TreeId], Changes] = OrderedDict()
+
+
 def compare(before: FileTree, after: FileTree) -> Changes:
     """Return what differs between two versions of a package.
 
     Objects are the same by group, kind, namespace and name, in whatever file they stand. Only files that
     differ are read, equal bytes once; what cannot be read as KRM is told as a file.
     """
+    known = _remembered.get((before.id, after.id))
+    return known if known is not None else remember(before.id, after.id, _compared(before, after))
+
+
+def remember(before: TreeId, after: TreeId, changes: Changes) -> Changes:
+    """Take note of what differs between two versions, as somebody else has found out; return it."""
+    _remembered[before, after] = changes
+    if len(_remembered) > _REMEMBERED_CHANGES:
+        _remembered.popitem(last=False)
+    return changes
+
+
+def _compared(before: FileTree, after: FileTree) -> Changes:
     old, new = _differing(before, after), _differing(after, before)
     objects = object_changes(old, new)
     kptfiles = tuple(kptfile_change(path, old, new) for path in sorted({*old, *new}) if is_kptfile(path))

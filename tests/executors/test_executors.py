@@ -28,9 +28,14 @@ def beside(kitchen: Kitchen) -> Executor:
 @pytest.fixture(scope="module")
 def scheduler() -> Iterator[str]:
     distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1", silence_logs=50
-    ) as cluster:
+    dask = pytest.importorskip("dask")
+    with (
+        # whose work ends a worker is found out sooner
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1", silence_logs=50
+        ) as cluster,
+    ):
         yield cluster.scheduler_address
 
 
