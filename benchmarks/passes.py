@@ -106,7 +106,7 @@ def measured(name: str, passes: Passes, *, profiled: bool) -> Measure:
     """Run a pass; CPU seconds count git's processes, too, and a profile goes to the standard error."""
     before, began = os.times(), time.perf_counter()
     with capture_logs():
-        _profiled(passes.run) if profiled else passes.run()
+        run_profiled(passes.run) if profiled else passes.run()
     seconds, after = time.perf_counter() - began, os.times()
     cpu = sum(after[:4]) - sum(before[:4])
     counts = {} if passes.told.skipped else passes.told.counts
@@ -118,7 +118,8 @@ def measured(name: str, passes: Passes, *, profiled: bool) -> Measure:
     )
 
 
-def _profiled(work: Callable[[], object]) -> None:
+def run_profiled(work: Callable[[], object]) -> None:
+    """Run something, and write where it spent its time to the standard error."""
     profile = cProfile.Profile()
     profile.runcall(work)
     pstats.Stats(profile, stream=sys.stderr).sort_stats("tottime").print_stats(35)

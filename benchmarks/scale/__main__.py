@@ -1,0 +1,243 @@
+"""What ten thousand packages cost, pass by pass, beside what the same bytes cost without us.
+
+    python -m benchmarks scale                        1,000 clusters with ten packages each; about ten minutes
+    python -m benchmarks scale --clusters 100         a small one
+    python -m benchmarks scale --profile first        and where a pass spends its time
+
+Each line has its ratio to the floors of the same run, and the limit that it is to keep.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+
+PROJECT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(PROJECT))
+
+from benchmarks.scale.floors import floors_of, no_change_fetch, reading_of_states, refs_of  # noqa: E402
+from benchmarks.scale.world import (  # noqa: E402
+    PACKAGES_FOLDER,
+    Sizes,
+    build_world,
+    change_an_object,
+    look_elsewhere,
+    release,
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One pass: what it took, what it did, its floor in seconds, and how many times that it may take."""
+
+    name: str
+    seconds: float
+    cpu_seconds: float
+    peak_mib: float
+    renders: int
+    drafts: int
+    floor: float
+    floors: str
+    limit: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times the floor it took."""
+        return self.seconds / self.floor
+
+
+@click.command()
+@click.option("--clusters", default=1_000, show_default=True)
+@click.option("--region", default=100, show_default=True, help="Clusters of one region, which share a repository.")
+@click.option("--folder", type=click.Path(path_type=Path), help="Where to build; default: a temporary folder.")
+@click.option("--workers", default=0, show_default=True, help="Processes that render; 0: as many as there are cores.")
+@click.option("--json", "as_json", is_flag=True, help="Figures as data.")
+@click.option("--profile", default="", help="The pass of the service whose profile goes to the standard error.")
+@click.option("--inside", type=click.Path(path_type=Path), hidden=True)
+def main(
+    clusters: int, region: int, folder: Path | None, workers: int, as_json: bool, profile: str, inside: Path | None
+) -> None:
+    """Build the world, run the passes, and tell each beside its floors."""
+    if inside:
+        _serve(inside, workers, profile)
+        return
+    if not PACKAGES_FOLDER.is_dir():
+        raise SystemExit(f"the packages of this world are read from {PACKAGES_FOLDER}, which is not there")
+    sizes = Sizes(clusters, region)
+    with _place(folder) as place:
+        world = place / "world"
+        build_world(world, sizes)
+        rows = [*_rows(world, place, workers, profile)]
+    if as_json:
+        click.echo(json.dumps([{**asdict(one), "ratio": one.ratio} for one in rows], indent=2))
+    else:
+        click.echo(_table(sizes, rows))
+    if any(row.ratio > row.limit for row in rows):
+        raise SystemExit(1)
+
+
+@contextmanager
+def _place(folder: Path | None) -> Iterator[Path]:
+    if folder:
+        folder.mkdir(parents=True)
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="scale-") as temporary:
+        yield Path(temporary)
+
+
+def _rows(world: Path, place: Path, workers: int, profile: str) -> Iterator[Row]:
+    """Yield the passes of one service in turn, and of a new one in the end."""
+    empty = refs_of(world)
+    with _Service(world, workers, profile) as service:
+        first = service.run("first")
+        drafted = refs_of(world)
+        floors = floors_of(world, empty, drafted, place / "floors")
+        yield _row("first pass", first, floors.total, floors.words(), 4.0)
+        fetch = no_change_fetch(world)
+        yield _row("no change, in the service", service.run("no change"), fetch, f"fetch {fetch:.2f} s", 1.5)
+        look_elsewhere(world, 1)
+        yield _row("a change that nobody reads", service.run("elsewhere"), fetch, f"fetch {fetch:.2f} s", 3.0)
+        change_an_object(world, "second")
+        before = refs_of(world)
+        one = service.run("one object")
+        floors = floors_of(world, before, refs_of(world), place / "floors")
+        yield _row("one injected object of 1 %", one, floors.total, floors.words(), 3.0)
+        release(world)
+        before = refs_of(world)
+        new = service.run("new version")
+        floors = floors_of(world, before, refs_of(world), place / "floors")
+        yield _row("a new version of one package of ten", new, floors.total, floors.words(), 4.0)
+    for name, forgets in (("restart", False), ("restart, with an empty cache of passes", True)):
+        state = reading_of_states(world) + no_change_fetch(world)
+        with _Service(world, workers, profile, forgets=forgets) as service:
+            told = service.run(name)
+        yield _row(name, told, state, f"states and fetch {state:.2f} s", 3.0)
+
+
+def _row(name: str, told: dict[str, float], floor: float, floors: str, limit: float) -> Row:
+    return Row(
+        name, told["seconds"], told["cpu_seconds"], told["peak_mib"], int(told["renders"]), int(told["drafts"]),
+        floor, floors, limit,
+    )  # fmt: skip
+
+
+class _Service:
+    """A service in a process of its own; its memory, and that of all it has started, is watched meanwhile."""
+
+    def __init__(self, world: Path, workers: int, profile: str, *, forgets: bool = False) -> None:
+        options = ["--inside", str(world), "--workers", str(workers), "--profile", profile]
+        self._command = [sys.executable, "-m", "benchmarks", "scale", *options]
+        self._environment = {**os.environ, "PYTHONPATH": str(PROJECT), "SCALE_FORGETS": "1" if forgets else ""}
+
+    def __enter__(self) -> _Service:
+        self._process = subprocess.Popen(
+            self._command, cwd=PROJECT, env=self._environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self._peak = 0.0
+        threading.Thread(target=self._watch, daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        assert self._process.stdin
+        self._process.stdin.close()
+        self._process.wait()
+
+    def run(self, name: str) -> dict[str, float]:
+        """Run a pass, and return what it took."""
+        assert self._process.stdin
+        assert self._process.stdout
+        self._peak = 0.0
+        self._process.stdin.write(f"{name}\n")
+        self._process.stdin.flush()
+        told: dict[str, float] = json.loads(self._process.stdout.readline())
+        return {**told, "peak_mib": round(self._peak)}
+
+    def _watch(self) -> None:
+        while self._process.poll() is None:
+            self._peak = max(self._peak, sum(map(_proportional_mib, _family(self._process.pid))))
+            time.sleep(0.2)
+
+
+def _family(pid: int) -> Iterator[int]:
+    yield pid
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return
+    for child in children:
+        yield from _family(int(child))
+
+
+def _proportional_mib(pid: int) -> float:
+    """Return the memory of a process; what it shares with others counts once for all of them."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        # it has ended meanwhile
+        return 0.0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+
+
+def _serve(world: Path, workers: int, profile: str) -> None:
+    """Run a pass for each line of the standard input, and answer with what it took."""
+    import gc
+
+    from structlog.testing import capture_logs
+
+    from benchmarks.passes import run_profiled
+    from reconciler.__main__ import VALUES_BETWEEN_COLLECTIONS
+    from reconciler.daemon.passes import Passes
+    from reconciler.settings import Settings
+    from reconciler.wiring import build_memory, build_parts, build_push
+
+    gc.set_threshold(VALUES_BETWEEN_COLLECTIONS)
+    os.chdir(world)
+    settings = Settings.model_validate(
+        {"config": {"url": "config"}, "fleet": {"url": "./fleet-0.git"}, "cache": str(world / "cache"),
+         "rendering": {"workers": workers}}
+    )  # fmt: skip
+    memory = build_memory(settings, "config")
+    if os.environ.get("SCALE_FORGETS"):
+        memory.keep(None)
+    parts = build_parts(settings, "config")
+    passes = Passes(parts.source, parts.remotes, parts.tools, build_push(settings), memory)
+    for line in sys.stdin:
+        before, began = os.times(), time.perf_counter()
+        with capture_logs():
+            run_profiled(passes.run) if line.strip() == profile else passes.run()
+        seconds, after = time.perf_counter() - began, os.times()
+        counts = {} if passes.told.skipped else passes.told.counts
+        told = {
+            "seconds": round(seconds, 3), "cpu_seconds": round(sum(after[:4]) - sum(before[:4]), 2),
+            "renders": counts.get("renders", 0), "drafts": counts.get("drafted", 0),
+        }  # fmt: skip
+        print(json.dumps(told), flush=True)
+
+
+def _table(sizes: Sizes, rows: list[Row]) -> str:
+    lines = [f"{sizes.clusters} clusters with ten packages each, {sizes.regions} fleet repositories\n"]
+    lines += ["| pass | seconds | CPU seconds | peak MiB | renders | drafts | floor | ratio | limit | |"]
+    lines += ["|---|---:|---:|---:|---:|---:|---:|---:|---:|---|"]
+    for one in rows:
+        figures = (
+            f"{one.seconds:.2f}", f"{one.cpu_seconds:.1f}", f"{one.peak_mib:.0f}", one.renders, one.drafts,
+            f"{one.floor:.2f}", f"{one.ratio:.2f}", f"{one.limit:g}", "" if one.ratio <= one.limit else "over",
+        )  # fmt: skip
+        lines += [f"| {one.name} | {' | '.join(map(str, figures))} |"]
+    return "\n".join([*lines, "", *(f"{one.name}: {one.floors}" for one in rows)])
+
+
+if __name__ == "__main__":
+    main()
