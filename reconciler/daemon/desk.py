@@ -13,7 +13,7 @@ from reconciler.daemon.publish import HEADS, Written, proposed_ref
 from reconciler.daemon.recollection import Known, Recollection
 from reconciler.daemon.remotes import DestinationObjects, Remote, Remotes
 from reconciler.daemon.request_board import Said
-from reconciler.daemon.states import read_state
+from reconciler.daemon.states import read_branches_ahead, read_state
 from reconciler.daemon.tools import Tools
 from reconciler.executors.port import Orders
 from reconciler.gitio.errors import GitError, ObjectMissingError, TooLargeError
@@ -150,6 +150,9 @@ class Desk:
         """
         stays = {one.key: plan for one in destinations if (plan := self._left_before(one))}
         moved = [one for one in destinations if one.key not in stays]
+        if stays:
+            # of what is recollected nothing was read so far
+            read_branches_ahead(moved, self._remotes, self._tools.state_ref)
         surveyed = [self._survey(destination) for destination in moved]
         if self._render.last_mile.rollouts:
             for other in self._elsewhere.values():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from reconciler.daemon.events import log
 from reconciler.daemon.recollection import Recollection
@@ -76,12 +76,15 @@ class Passes:
         return settled
 
     def _settled(self, found: Gathered, report: Report) -> Settled:
-        counts = tally(report)
         upstreams, destinations = self._tools.urls(found.catalog)
         after = heads(self._remotes, self._tools)
+        is_silent = after == found.heads and not report.renders
+        # what the next pass would tell can be told now, where it would only find what this one has left
+        left = None if is_silent or report.opened or not self._recollection else self._recollection.fleet(report.plan)
+        last = replace(report, plan=left, renders=0) if left else report
         return Settled(
-            found.snapshot.id, after, tuple(upstreams), tuple(destinations), report.due, counts,
-            report.plan.all_findings(), silent=after == found.heads and not counts["renders"], at=found.now,
+            found.snapshot.id, after, tuple(upstreams), tuple(destinations), report.due, tally(last),
+            last.plan.all_findings(), is_silent or left is not None, found.now, self._tools.functions.asked,
         )  # fmt: skip
 
 

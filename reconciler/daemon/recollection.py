@@ -15,7 +15,7 @@ from reconciler.krm.identity import ObjectKey
 from reconciler.packages.functions.facts import is_function
 from reconciler.planning.claims import Claims
 from reconciler.planning.destination import Destination
-from reconciler.planning.fleet import DestinationPlan
+from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.left import Left
 from reconciler.planning.state import DestinationState
 from reconciler.planning.wanted import Wanted
@@ -84,6 +84,12 @@ class Recollection:
             and said(known) == known.said
         )
         return known.left.plan if holds else None
+
+    def fleet(self, plan: FleetPlan) -> FleetPlan | None:
+        """Return the plan that the next pass over the same comes to; None where it has to look at a destination."""
+        known = [self._known.get(one.destination.key) for one in plan.destinations]
+        left = tuple(one.left.plan for one in known if one)
+        return replace(plan, destinations=left) if len(left) == len(known) else None
 
     def note(self, destination: Destination, known: Known | None) -> None:
         """Remember a destination as a pass has left it, or that it has to be planned again."""

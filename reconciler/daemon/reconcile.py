@@ -124,6 +124,9 @@ def gather_what_moved(source: ConfigSource, remotes: Remotes, tools: Tools, last
     _look_at_requests(last.destinations, remotes, tools)
     tools.progress("fetching", 1, 1)
     tools.functions.look_again()
+    for name in last.functions:
+        # another process has asked for them
+        tools.functions.identity(name)
     now, seen = int(tools.clock()), heads(remotes, tools)
     if seen == last.heads and last.holds(now):
         return last

@@ -20,8 +20,9 @@ class Settled:
     """A pass, what it started from, and what it told.
 
     `config` is the config's id, `heads` the digest of everything else; `upstreams` and `destinations` are the URLs
-    that the config names; `due` is when equal heads ask for another pass. `silent`: it moved nothing itself. `at` is
-    when it ran.
+    that the config names; `due` is when equal heads ask for another pass. `silent`: it moved nothing itself, or tells
+    what the next one would, which moves nothing. `at` is when it ran. `functions` are those outside of us that packages
+    depend on, by their fact names.
     """
 
     config: str
@@ -33,6 +34,7 @@ class Settled:
     findings: tuple[Finding, ...] = ()
     silent: bool = False
     at: int = 0
+    functions: tuple[str, ...] = ()
 
     def holds(self, now: int) -> bool:
         """Return whether nothing is due; of a clock that was set back since, nobody knows when that would be."""
@@ -91,5 +93,5 @@ class InCache:
 
 
 def _read(data: Mapping[str, Any]) -> Settled:
-    lists = {name: tuple(data[name]) for name in ("upstreams", "destinations")}
+    lists = {name: tuple(data[name]) for name in ("upstreams", "destinations", "functions")}
     return Settled(**{**data, **lists, "findings": tuple(read_finding(one) for one in data["findings"])})

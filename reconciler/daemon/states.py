@@ -53,6 +53,14 @@ def _recollected(
     return found
 
 
+def read_branches_ahead(destinations: Iterable[Destination], remotes: Remotes, state_ref: str) -> None:
+    """Read what surveys of destinations look at in one go for each remote; what was read ahead before is not."""
+    near = [(one, remote) for one in destinations if (remote := remotes.get(one.url))]
+    for remote, mine in _by_remote(near):
+        states = {one: state for one in mine if (state := read_state(one, remote, state_ref))}
+        remote.read_ahead(_heads(remote, _branches(mine, states)), STATUS_FOLDER)
+
+
 def _by_remote(near: Iterable[tuple[Destination, Remote]]) -> Iterable[tuple[Remote, list[Destination]]]:
     groups: dict[Remote, list[Destination]] = {}
     for destination, remote in near:

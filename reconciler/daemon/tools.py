@@ -120,6 +120,11 @@ class FunctionsToday(Protocol):
         """Return what one of them is, by its fact name; "" where that cannot be told now."""
         ...
 
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The fact names of all that were asked for so far, in order."""
+        ...
+
     def digest(self) -> str:
         """Return a digest of all that were asked for so far."""
         ...

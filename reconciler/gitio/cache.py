@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -120,6 +121,15 @@ class MirrorFolder:
             fresh = file.with_suffix(".new")
             fresh.write_text(text)
             fresh.rename(file)
+
+    def stamp(self) -> tuple[tuple[str, int], ...]:
+        """Return when each place that refs are kept in was written last: the same stamp tells of the same refs.
+
+        Whatever git does to a ref, it makes or renames a file for it.
+        """
+        places = [self.path / "packed-refs", self.path / "reftable"]
+        places += (Path(folder) for folder, _, _ in os.walk(self.path / "refs" / "remotes"))
+        return tuple((str(place), place.stat().st_mtime_ns) for place in places if place.exists())
 
     def _is_untidy(self) -> bool:
         packs = sum(1 for _ in self.path.glob("objects/pack/*.pack"))

@@ -54,6 +54,7 @@ class Mirror:
         self._peeled: dict[str, CommitId] = {}
         self._root: CommitId | None = None
         self._has_grown = True
+        self._stamp: tuple[tuple[str, int], ...] = ()
 
     @classmethod
     def open(
@@ -128,9 +129,11 @@ class Mirror:
                 "--no-auto-maintenance", "--no-recurse-submodules", "--no-show-forced-updates",
                 "--stdin", "origin", stdin=asked, hold=hold,
             )  # fmt: skip
-            before = self._refs
-            self._read_refs()
-            self._has_grown = self._has_grown or before != self._refs
+            # a fetch that brought nothing has moved nothing, and asking git for all refs takes a process
+            if self._refs is None or self._place.stamp() != self._stamp:
+                before = self._refs
+                self._read_refs()
+                self._has_grown = self._has_grown or before != self._refs
 
     def _check_online(self, why: str) -> None:
         if self._options.offline:
@@ -155,6 +158,7 @@ class Mirror:
         return self._peeled.get(ref)
 
     def _read_refs(self) -> None:
+        self._stamp = self._place.stamp()
         form = "--format=%(refname) %(objectname) %(objecttype) %(*objectname) %(*objecttype)"
         rows = [line.split(" ") for line in self._run("for-each-ref", form, TRACKING).lines]
         refs = {"refs/" + row[0].removeprefix(TRACKING): row[1:] for row in rows}

@@ -50,9 +50,14 @@ class AllFunctions:
         self._commands.look_again()
         self._containers.look_again()
 
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The fact names of all functions that were asked for so far and are no part of us, in order."""
+        return tuple(sorted(self._asked))
+
     def digest(self) -> str:
         """Return a digest of all functions that were asked for so far and are no part of us, as they are now."""
-        return digest({name: self.identity(name) for name in sorted(self._asked)})
+        return digest({name: self.identity(name) for name in self.asked})
 
     def _find(self, spec: FunctionSpec) -> Found | Missing | None:
         if spec.exec:

@@ -27,7 +27,7 @@ SECRET = "must name a secret_file beside listen: whoever is not signed is not he
 SHARD = "must be i/n, the i-th of n shards with 1 <= i <= n <= 1,000, for example 2/5; 1/1 has it all"
 TOP = (
     "approvals, cache, config, drafts, fleet, forge, functions, git, guards, limits, log, max_backoff_seconds, merge, "
-    "poll_jitter_percent, poll_seconds, rules, shard, state_ref, status, webhooks"
+    "poll_jitter_percent, poll_seconds, rendering, rules, shard, state_ref, status, webhooks"
 )
 
 

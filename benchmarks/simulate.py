@@ -1,0 +1,204 @@
+"""A year of a large fleet without its bytes: refs, objects, packs, pushes, and how long a host's pace makes them wait.
+
+    python -m benchmarks simulate                                  10,000 and 100,000 clusters with 100 packages each
+    python -m benchmarks simulate --clusters 2000 --packages 20    another fleet
+
+What one draft, ref or package costs is measured by `python -m benchmarks scale`; what happens in a year is replayed day
+by day: which repositories have something to be pushed, how many pushes that makes, and when the last of them may go.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import click
+
+MINUTES_OF_A_DAY = 24 * 60
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What was measured: bytes and seconds for one of each; `python -m benchmarks scale` and docs/scale.md say how."""
+
+    draft_seconds: float = 0.008
+    draft_objects: float = 8.7
+    draft_pack_bytes: float = 3_300
+    state_pack_bytes: float = 500
+    ref_bytes: float = 75
+    ref_seconds: float = 12e-6
+    remote_seconds: float = 0.02
+    variant_bytes: float = 22_000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a host says about one repository (GitHub's recommendations, peers (c))."""
+
+    branches: int = 5_000
+    pushes_a_minute: int = 6
+    bytes_whole: float = 10e9
+    bytes_pushed: float = 2e9
+    requests_an_hour: int = 500
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a fleet lies in repositories: so many clusters in each, with a draft branch for each package or for all."""
+
+    name: str
+    clusters_each: int
+    branch_of_each_package: bool = False
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """How large it is, and what happens: regions that change on a day, packages that are released in a week."""
+
+    clusters: int
+    packages: int
+    region: int = 100
+    changes_a_day: int = 5
+    releases_a_week: int = 10
+
+    @property
+    def variants(self) -> int:
+        """The packages on clusters."""
+        return self.clusters * self.packages
+
+
+LAYOUTS = (
+    Layout("one repository", 10**9),
+    Layout("a repository for 1,000 clusters", 1_000),
+    Layout("a repository for each region of 100", 100),
+    Layout("the same, a branch for each package", 100, branch_of_each_package=True),
+    Layout("a repository for each cluster", 1),
+)
+
+
+_TITLES = (
+    "layout", "repositories", "branches in one", "refs", "advertised by one", "fetches of a pass",
+    "pack of one, a year", "objects of one", "pushes a year", "longest wait", "over",
+)  # fmt: skip
+
+
+@dataclass
+class Year:
+    """What a year came to in one layout; the largest of anything is that of one repository."""
+
+    repositories: int
+    branches: int
+    refs: int
+    first_pushes: int
+    first_hours: float
+    pushes: int = 0
+    drafts: int = 0
+    longest_hours: float = 0.0
+    pack_bytes: float = 0.0
+    objects: float = 0.0
+
+
+def replay(fleet: Fleet, layout: Layout, costs: Costs, limits: Limits, refs_per_push: int = 500) -> Year:
+    """Return what a year of a fleet comes to in a layout."""
+    each = min(layout.clusters_each, fleet.clusters)
+    count = math.ceil(fleet.clusters / each)
+    drafts_each = fleet.packages if layout.branch_of_each_package else 1
+    # its own branch, its drafts while they are open, and its state
+    branches = each * (1 + drafts_each)
+    first = math.ceil(each * (2 + drafts_each) / refs_per_push) + math.ceil(each / refs_per_push)
+    year = Year(count, branches, count * (branches + each), first, first / limits.pushes_a_minute / 60)
+    year.drafts = fleet.variants
+    waiting = [0.0] * count
+    for clusters_moved in _days(fleet):
+        _one_day(year, waiting, clusters_moved, fleet, each, refs_per_push, limits)
+    year.pushes += first * count
+    year.pack_bytes = year.drafts / count * costs.draft_pack_bytes + each * fleet.packages * costs.state_pack_bytes
+    year.objects = year.drafts / count * costs.draft_objects
+    return year
+
+
+def _days(fleet: Fleet) -> Iterator[list[tuple[int, int]]]:
+    """Yield what moves on each day: the first cluster that has a draft, and how many from there on."""
+    for day in range(365):
+        moved = [((day * fleet.changes_a_day + one) * fleet.region % fleet.clusters, fleet.region)
+                 for one in range(fleet.changes_a_day)]  # fmt: skip
+        if day % 7 == 0:
+            moved += [(0, fleet.clusters)] * fleet.releases_a_week
+        yield moved
+
+
+def _one_day(
+    year: Year, waiting: list[float], moved: list[tuple[int, int]], fleet: Fleet, each: int, most: int, limits: Limits
+) -> None:
+    """Push what one day brings; `waiting` are the minutes of pushes that each repository has before it."""
+    for index, minutes in enumerate(waiting):
+        waiting[index] = max(0.0, minutes - MINUTES_OF_A_DAY)
+    for first, clusters in moved:
+        year.drafts += min(clusters, fleet.clusters)
+        for repository in range(first // each, min(math.ceil((first + clusters) / each), len(waiting))):
+            here = min(each, clusters)
+            # a draft and its state, then the status of that day, once people have merged it the draft is deleted
+            pushes = math.ceil(2 * here / most) + math.ceil(2 * here / most)
+            year.pushes += pushes
+            waiting[repository] += pushes / limits.pushes_a_minute
+            year.longest_hours = max(year.longest_hours, waiting[repository] / 60)
+
+
+def told(fleet: Fleet, costs: Costs, limits: Limits) -> Iterator[str]:
+    """Yield the figures of a fleet as Markdown."""
+    first = fleet.variants * costs.draft_seconds
+    yield f"{fleet.clusters:,} clusters with {fleet.packages} packages each: {fleet.variants:,} variants\n"
+    yield (
+        f"First pass: {_hours(first)} of one machine, by {costs.draft_seconds * 1000:g} ms a draft. A service holds"
+        f" {_bytes(fleet.variants * costs.variant_bytes)}; four shards a quarter each. All drafts by pull requests:"
+        f" {fleet.clusters / limits.requests_an_hour:.0f} hours at {limits.requests_an_hour} an hour.\n"
+    )
+    yield f"| {' | '.join(_TITLES)} |"
+    yield f"|---|{'---:|' * (len(_TITLES) - 2)}---|"
+    for layout in LAYOUTS:
+        year = replay(fleet, layout, costs, limits)
+        refs_of_one = year.refs / year.repositories
+        fetches = year.repositories * costs.remote_seconds + year.refs * costs.ref_seconds
+        figures = (
+            f"{year.repositories:,}", f"{year.branches:,}", f"{year.refs:,}", _bytes(refs_of_one * costs.ref_bytes),
+            f"{fetches:,.1f} s", _bytes(year.pack_bytes), f"{year.objects:,.0f}", f"{year.pushes:,}",
+            f"{year.longest_hours:.1f} h", ", ".join(_over(year, limits)),
+        )  # fmt: skip
+        yield f"| {layout.name} | {' | '.join(figures)} |"
+
+
+def _over(year: Year, limits: Limits) -> Iterator[str]:
+    if year.branches > limits.branches:
+        yield f"{limits.branches:,} branches"
+    if year.pack_bytes > limits.bytes_whole:
+        yield _bytes(limits.bytes_whole)
+    if year.longest_hours > 1:
+        yield "an hour of pushes in a row"
+
+
+def _bytes(count: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1_000:
+            return f"{count:.3g} {unit}"
+        count /= 1_000
+    return f"{count:.3g} TB"
+
+
+def _hours(seconds: float) -> str:
+    return f"{seconds / 60:.0f} minutes" if seconds < 7_200 else f"{seconds / 3600:.1f} hours"
+
+
+@click.command()
+@click.option("--clusters", type=int, help="Default: 10,000, then 100,000.")
+@click.option("--packages", default=100, show_default=True)
+@click.option("--pushes", default=6, show_default=True, help="Pushes a minute that a host takes for one repository.")
+def main(clusters: int | None, packages: int, pushes: int) -> None:
+    """Tell what a year comes to."""
+    for count in (clusters,) if clusters else (10_000, 100_000):
+        fleet = Fleet(count, packages)
+        click.echo("\n".join(told(fleet, Costs(), Limits(pushes_a_minute=pushes))) + "\n")
+
+
+if __name__ == "__main__":
+    main()
