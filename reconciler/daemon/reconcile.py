@@ -235,34 +235,15 @@ def decide_and_publish(
     """
     shard = tools.shard
     begun = begin(found, remotes, tools, recollection=recollection, shard=shard)
-    room, desk, destinations = begun.room, begun.desk, begun.destinations
-    plans: dict[ObjectKey, DestinationPlan] = {}
-    outcomes: dict[str, Outcome] = {}
-    written: dict[str, Written] = {}
-    left = destinations
-    for _ in range(MOST_TRIES):
-        others = [plan for key, plan in plans.items() if key not in {one.key for one in left}]
-        plans |= {plan.destination.key: plan for plan in desk.plan(left, others)}
-        planned = [plans[one.key] for one in left if desk.has_planned(one)]
-        for one, outcome in _publish(desk, planned, remotes, publisher, tools.max_pushes):
-            outcomes[one.name], written[one.name] = outcome, one
-        left = [one for one in destinations if isinstance(outcomes.get(one.name), Lost)]
-        if not left:
-            break
-        log.info("race_lost", destinations=[one.name for one in left])
-        remotes.fetch((), {one.url for one in left})
-    done = [one for name, one in written.items() if isinstance(outcomes[name], Done)]
+    desk, published = begun.desk, _published(begun, remotes, tools, publisher)
+    done = published.done
     tagged = _tag(desk, done, publisher, tools.max_pushes)
-    approved = (
-        publisher.approve(_by_remote(desk, ((one.plan.destination, one) for one in done)), found.now)
-        if tools.by_annotation
-        else Approved()
-    )
-    plans |= {one.plan.destination.key: _as_pushed(one.plan, outcomes[one.name]) for one in written.values()}
+    approved = _approve(desk, done, publisher, found.now) if tools.by_annotation else Approved()
+    plans = published.as_pushed()
     # one shard alone tells of the others, and proposes to the config that they share
     elsewhere = desk.plan_elsewhere(plans.values()) if shard.leads else Elsewhere()
     known = {**plans, **{one.destination.key: one for one in elsewhere.plans}}
-    proposal = plan_proposal(found, room, tools, known.values()) if shard.leads else Proposal()
+    proposal = plan_proposal(found, begun.room, tools, known.values()) if shard.leads else Proposal()
     proposed = publisher.propose(tools.proposals, proposal, found.snapshot) if shard.leads else Done()
     retry = found.now + RETRY_SECONDS
     standing = [plan.destination for plan in plans.values() if not plan.findings]
@@ -274,22 +255,65 @@ def decide_and_publish(
         told = (*push_findings(proposal, proposed), *tagged.findings, *approved.findings, *ahead, *requested.findings)
         return _fleet(found, begun, shown, proposal, told)
 
-    fleet = replace(fleet_of(destinations), is_part=not shard.is_alone)
+    fleet = replace(fleet_of(begun.destinations), is_part=not shard.is_alone)
     whole = None
     if shard.leads:
         whole = fleet if shard.is_alone else replace(fleet_of(begun.all_destinations), awaited=elsewhere.awaited)
     finished = publisher.finish(whole, remotes)
     publisher.remember(tools.published)
     if recollection is not None:
-        _recollect(recollection, fleet, desk, written, remotes)
-    put_off = [one for one in (*outcomes.values(), proposed, finished) if isinstance(one, Postponed)]
+        _recollect(recollection, fleet, desk, published.written, remotes)
+    put_off = [one for one in (*published.outcomes.values(), proposed, finished) if isinstance(one, Postponed)]
     is_to_retry = isinstance(proposed, Failed) or tagged.failed or approved.failed
     next_wave = found.now if desk.rollouts.is_unsure and desk.renders else desk.rollouts.due
     again = [ceil(tools.clock() + one.seconds) for one in put_off if one.seconds is not None]
-    due = _due(room, retry if is_to_retry else None, approved.due, requested.due, next_wave, *again)
+    due = _due(begun.room, retry if is_to_retry else None, approved.due, requested.due, next_wave, *again)
     return Report(
-        fleet, outcomes, written, desk.renders, due, proposed, tagged, approved, requested.opened, bool(put_off)
-    )
+        fleet, published.outcomes, published.written, desk.renders, due, proposed, tagged, approved, requested.opened,
+        bool(put_off),
+    )  # fmt: skip
+
+
+@dataclass
+class _Published:
+    """What a pass has planned, what it has written of it, and what became of that, by name of the destination."""
+
+    plans: dict[ObjectKey, DestinationPlan] = field(default_factory=dict)
+    written: dict[str, Written] = field(default_factory=dict)
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+
+    @property
+    def done(self) -> list[Written]:
+        """What has arrived."""
+        return [one for name, one in self.written.items() if isinstance(self.outcomes[name], Done)]
+
+    def as_pushed(self) -> dict[ObjectKey, DestinationPlan]:
+        """Return the plans as they came out."""
+        written = self.written.values()
+        return self.plans | {one.plan.destination.key: _as_pushed(one.plan, self.outcomes[one.name]) for one in written}
+
+
+def _published(begun: Begun, remotes: Remotes, tools: Tools, publisher: Publisher) -> _Published:
+    """Plan and push, again for those that have lost a race."""
+    desk, found = begun.desk, _Published()
+    left = begun.destinations
+    for _ in range(MOST_TRIES):
+        others = [plan for key, plan in found.plans.items() if key not in {one.key for one in left}]
+        found.plans |= {plan.destination.key: plan for plan in desk.plan(left, others)}
+        # what is as the last pass has left it has nothing to be written
+        planned = [found.plans[one.key] for one in left if desk.has_planned(one)]
+        for one, outcome in _publish(desk, planned, remotes, publisher, tools.max_pushes):
+            found.outcomes[one.name], found.written[one.name] = outcome, one
+        left = [one for one in begun.destinations if isinstance(found.outcomes.get(one.name), Lost)]
+        if not left:
+            break
+        log.info("race_lost", destinations=[one.name for one in left])
+        remotes.fetch((), {one.url for one in left})
+    return found
+
+
+def _approve(desk: Desk, done: Iterable[Written], publisher: Publisher, now: int) -> Approved:
+    return publisher.approve(_by_remote(desk, ((one.plan.destination, one) for one in done)), now)
 
 
 def _recollect(

@@ -1,0 +1,119 @@
+"""A long life of one service: thousands of config commits, each a pass, and what memory and time they take on the way.
+
+    python -m benchmarks history                     10,000 commits; about a quarter of an hour
+    python -m benchmarks history --commits 1000
+
+Every tenth commit changes an object that ten packages have injected, the others something that nobody reads; now and
+then people publish all drafts. Flat is what it should be: a line is the mean of a tenth of the passes.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+
+from structlog.testing import capture_logs  # noqa: E402
+
+from benchmarks.scale.world import PACKAGES_FOLDER, Sizes, build_world, change_an_object, look_elsewhere  # noqa: E402
+from reconciler.__main__ import VALUES_BETWEEN_COLLECTIONS  # noqa: E402
+from reconciler.daemon.passes import Passes  # noqa: E402
+from reconciler.settings import Settings  # noqa: E402
+from reconciler.wiring import build_parts, build_push  # noqa: E402
+
+SIZES = Sizes(clusters=40, region=10)
+AN_OBJECT_EVERY = 10
+PUBLISHED_EVERY = 100
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Some passes in a row: the mean of their seconds, and what the process holds after them."""
+
+    passes: int
+    seconds: float
+    mib: float
+    cache_mib: float
+    drafts: int
+
+
+@click.command()
+@click.option("--commits", default=10_000, show_default=True)
+def main(commits: int) -> None:
+    """Run the passes, and tell how they went."""
+    if not PACKAGES_FOLDER.is_dir():
+        raise SystemExit(f"the packages of this world are read from {PACKAGES_FOLDER}, which is not there")
+    with tempfile.TemporaryDirectory(prefix="history-") as temporary:
+        world = Path(temporary)
+        build_world(world, SIZES)
+        click.echo("| passes | seconds a pass | MiB | MiB of cache | drafts |\n|---:|---:|---:|---:|---:|")
+        for one in _stretches(world, commits):
+            click.echo(f"| {one.passes} | {one.seconds:.3f} | {one.mib:.0f} | {one.cache_mib:.0f} | {one.drafts} |")
+
+
+def _stretches(world: Path, commits: int) -> Iterator[Stretch]:
+    gc.set_threshold(VALUES_BETWEEN_COLLECTIONS)
+    os.chdir(world)
+    passes = _service(world)
+    _run(passes)
+    size, began, drafts = max(commits // 10, 1), time.perf_counter(), 0
+    for number in range(1, commits + 1):
+        look_elsewhere(world, number)
+        if number % AN_OBJECT_EVERY == 0:
+            change_an_object(world, f"word-{number}")
+        if number % PUBLISHED_EVERY == 0:
+            _publish(world)
+        drafts += _run(passes)
+        if number % size == 0:
+            yield Stretch(number, (time.perf_counter() - began) / size, _resident_mib(), _cache_mib(world), drafts)
+            began, drafts = time.perf_counter(), 0
+
+
+def _service(world: Path) -> Passes:
+    settings = Settings.model_validate(
+        {"config": {"url": "config"}, "fleet": {"url": "./fleet-0.git"}, "cache": str(world / "cache"),
+         "rendering": {"workers": 1}}
+    )  # fmt: skip
+    parts = build_parts(settings, "config")
+    return Passes(parts.source, parts.remotes, parts.tools, build_push(settings))
+
+
+def _run(passes: Passes) -> int:
+    with capture_logs():
+        passes.run()
+    return 0 if passes.told.skipped else passes.told.counts["drafted"]
+
+
+def _publish(world: Path) -> None:
+    """Put every cluster branch where its draft is, as people do who merge by fast-forward."""
+    for repository in world.glob("fleet-*.git"):
+        listed = subprocess.check_output(
+            ["git", "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/drafts"], cwd=repository, text=True
+        )
+        rows = (line.split() for line in listed.splitlines())
+        moves = "".join(f"update {ref.replace('/drafts/', '/clusters/')} {commit}\n" for commit, ref in rows)
+        subprocess.run(["git", "update-ref", "--stdin"], cwd=repository, input=moves, text=True, check=True)
+
+
+def _resident_mib() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def _cache_mib(world: Path) -> float:
+    return sum(one.stat().st_size for one in (world / "cache").rglob("*") if one.is_file()) / 2**20
+
+
+if __name__ == "__main__":
+    main()
