@@ -6,12 +6,10 @@ the decision is made again when their renders are there.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TypeVar
 
 from reconciler.daemon.events import log
 from reconciler.executors.errors import ExecutorUnusableError
@@ -26,18 +24,18 @@ from reconciler.planning.survey import Surveyed
 from reconciler.reporting.changes import remember
 from reconciler.rules.variant import Place, Variant
 
-# destinations that are looked at in one go; as many again are under way meanwhile
-_IN_A_GROUP = 50
+# a group ends with so many renders, or destinations; as many again are under way meanwhile
+_JOBS_IN_A_GROUP = 400
+_MOST_IN_A_GROUP = 400
 
 Decide = Callable[[Surveyed, Render], "Decided | DestinationPlan"]
-_One = TypeVar("_One")
 
 
 @dataclass
 class _Group:
     """Destinations with what is decided of them, None where renders are under way."""
 
-    surveyed: list[Surveyed | DestinationPlan]
+    surveyed: list[Surveyed | DestinationPlan] = field(default_factory=list)
     decided: list[Decided | DestinationPlan | None] = field(default_factory=list)
     jobs: list[Job] = field(default_factory=list)
     pending: Pending | None = None
@@ -63,26 +61,32 @@ class Ahead:
         self._session: Session | None = None
         self._is_usable = True
 
-    def decided(self, surveyed: Iterable[Surveyed | DestinationPlan]) -> Iterator[Decided | DestinationPlan]:
+    def decided(self, surveyed: Sequence[Surveyed | DestinationPlan]) -> Iterator[Decided | DestinationPlan]:
         """Yield what is decided of each destination."""
-        if not self._executor.worth(sys.maxsize):
+        most = sum(len(one.claims.variants) for one in surveyed if isinstance(one, Surveyed))
+        if not self._executor.worth(most):
             yield from (
                 one if isinstance(one, DestinationPlan) else self._decide(one, self._render) for one in surveyed
             )
             return
         waiting: list[_Group] = []
+        left = iter(surveyed)
         with ExitStack() as stack:
-            for several in _groups(surveyed, _IN_A_GROUP):
-                waiting.append(self._begun(several, stack))
+            while (group := self._begun(left, stack)).surveyed:
+                waiting.append(group)
                 if len(waiting) > 1:
                     yield from self._ended(waiting.pop(0))
             for group in waiting:
                 yield from self._ended(group)
 
-    def _begun(self, several: list[Surveyed | DestinationPlan], stack: ExitStack) -> _Group:
-        group = _Group(several)
-        for one in several:
+    def _begun(self, left: Iterator[Surveyed | DestinationPlan], stack: ExitStack) -> _Group:
+        """Return the next destinations, with their renders under way."""
+        group = _Group()
+        for one in islice(left, _MOST_IN_A_GROUP):
+            group.surveyed.append(one)
             group.decided.append(one if isinstance(one, DestinationPlan) else self._at_once(one, group.jobs))
+            if len(group.jobs) >= _JOBS_IN_A_GROUP:
+                break
         if session := self._session_for(len(group.jobs), stack):
             group.pending = session.start(group.jobs)
         return group
@@ -141,9 +145,3 @@ class Ahead:
             return self._take(result.rendered)
 
         return render
-
-
-def _groups(found: Iterable[_One], size: int) -> Iterator[list[_One]]:
-    left = iter(found)
-    while group := list(islice(left, size)):
-        yield group

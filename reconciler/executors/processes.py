@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -177,6 +178,8 @@ _orders: dict[str, bytes] = {}
 
 
 def _begin(kitchen: Kitchen) -> None:
+    # who interrupts the service at a terminal means the service, which ends its push first, and then us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     global _bench  # noqa: PLW0603 - the one value of a process that does nothing else
     _bench = Bench(kitchen)
 
