@@ -108,6 +108,8 @@ def _rows(world: Path, place: Path, workers: int, profile: str) -> Iterator[Row]
         fetch = no_change_fetch(world)
         yield _row("no change, in the service", service.run("no change"), fetch, f"fetch {fetch:.2f} s", 1.5)
         look_elsewhere(world, 1)
+        service.run("elsewhere, for the first time")
+        look_elsewhere(world, 2)
         yield _row("a change that nobody reads", service.run("elsewhere"), fetch, f"fetch {fetch:.2f} s", 3.0)
         change_an_object(world, "second")
         before = refs_of(world)
