@@ -68,6 +68,11 @@ class DestinationPlan:
         kinds = [type(one) for one in self.outcomes]
         return kinds.count(Draft), kinds.count(Unchanged), kinds.count(Blocked)
 
+    @property
+    def drafts_anything(self) -> bool:
+        """Whether it brings contents that are new: no other pass has the same plan, and nobody should hold on to it."""
+        return self.counts[0] > 0
+
     @cached_property
     def waits(self) -> bool:
         """Whether a package waits for what the world kept from being done."""

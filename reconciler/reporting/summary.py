@@ -69,7 +69,10 @@ def summary_file(plan: FleetPlan, objects: Iterable[Entries], memory: SummaryMem
 
 
 def _totals(plan: FleetPlan, memory: SummaryMemory) -> dict[str, int]:
-    tallies = [memory.tallies.of((one,), partial(tally, one)) for one in plan.destinations]
+    tallies = [
+        tally(one) if one.drafts_anything else memory.tallies.of((one,), partial(tally, one))
+        for one in plan.destinations
+    ]
     memory.tallies.turn()
     ends = {end: sum(one[end] for one in tallies) for end in ENDS}
     more = {"awaited": len(plan.awaited)} if plan.awaited else {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import shutil
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from reconciler.gitio.errors import GitError, GitFailedError, UnreachableError
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.verdicts import Failed, PushReport, PushUnit
 from reconciler.krm.findings import Finding, Where
+from reconciler.planning.outcome import Draft
 from reconciler.wiring import Parts, build_memory, build_parts, build_push
 from reconciler.wiring.options import cache_file
 from tests.support.git_env import SECONDS, commit_files, git, read_refs, write_hook
@@ -419,3 +421,16 @@ def test_shards_with_one_cache_remember_each_for_itself(world: World) -> None:
     assert [build_memory(one, config).recall() for one in settings] == [None, silent, None, None]
     files = [cache_file(one, "first_seen").name for one in settings]
     assert files == ["first_seen.json", "first_seen-1-of-2.json", "first_seen-2-of-2.json", "first_seen-1-of-3.json"]
+
+
+def test_a_service_holds_on_to_no_contents_of_what_it_has_drafted(world: World) -> None:
+    def drafts() -> int:
+        gc.collect()
+        return sum(type(one) is Draft for one in gc.get_objects())
+
+    before = drafts()
+    passes, _ = world.passes()
+    assert passes.run()
+
+    assert passes.told.counts["drafted"] == 2
+    assert drafts() <= before
