@@ -170,5 +170,10 @@ class Tools:
 
 
 def keeping_stages(tools: Tools) -> Tools:
-    """Return tools whose renders tell of each step that led to them, so that they can be explained."""
-    return replace(tools, renderer=lambda catalog: replace(tools.renderer(catalog), keeps_stages=True))
+    """Return tools whose renders tell of each step that led to them, so that they can be explained.
+
+    They run in this process: an executor brings back packages, and not what led to them.
+    """
+    return replace(
+        tools, renderer=lambda catalog: replace(tools.renderer(catalog), keeps_stages=True), executor=Inline()
+    )

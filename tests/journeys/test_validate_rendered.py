@@ -10,12 +10,14 @@ import pytest
 
 from reconciler.daemon.codes import ALL_CODES
 from reconciler.daemon.validate import Judge, Validated, validate_rendered
+from reconciler.executors.processes import Processes
 from reconciler.krm.schema.api_removals import Release
 from reconciler.krm.schema.validation import installed_releases
 from reconciler.reporting.located import Places, locate, located_lines
 from reconciler.reporting.sarif import sarif
 from reconciler.settings import Settings
-from reconciler.wiring import build_parts, build_schemas
+from reconciler.wiring import build_parts, build_schemas, parts
+from reconciler.wiring.kitchen import SettingsKitchen
 from tests.support.policies import ATTACHED, PLACED_ON, labelled, policy, replicas
 from tests.support.world import World, catalog, deployment, package, repository, variant
 
@@ -63,9 +65,9 @@ def world_of(folder: Path, files: Mapping[str, str], release: str = "1.31") -> W
 
 def validated(folder: Path, release: Release | None = (1, 37), **settings: object) -> Validated:
     places = {"fleet": {"url": str(folder / "fleet.git")}, "cache": str(folder / "cache")}
-    parts = build_parts(Settings.model_validate({**places, **settings}), str(folder / "config"), missing_is_empty=True)
-    with parts.remotes as remotes:
-        return validate_rendered(parts.source, remotes, parts.tools, Judge(build_schemas(None), release))
+    built = build_parts(Settings.model_validate({**places, **settings}), str(folder / "config"), missing_is_empty=True)
+    with built.remotes as remotes:
+        return validate_rendered(built.source, remotes, built.tools, Judge(build_schemas(None), release))
 
 
 def told(found: Validated) -> list[str]:
@@ -86,6 +88,16 @@ def test_the_line_of_the_policy_that_set_a_wrong_value(tmp_path: Path) -> None:
 
     assert line.startswith("berlin/web policies.yaml:4 (PackageVariant/default/web): error ResourceInvalid: ")
     assert '/spec/replicas must be integer, not "many", by Kubernetes 1.31; deployment.yaml has it by' in line
+
+
+def test_where_renders_go_elsewhere_the_line_is_told_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"web.yaml": variant("web", "berlin", "web"), "policies.yaml": policy("site", [replicas("many")])}
+    world_of(tmp_path, files)
+    expected = told(validated(tmp_path))
+    kitchen = SettingsKitchen(Settings().model_dump_json())
+    monkeypatch.setattr(parts, "build_executor", lambda settings: Processes(2, kitchen, worth_starting=1))
+
+    assert told(validated(tmp_path)) == expected
 
 
 def test_a_second_time_over_what_is_drafted_tells_the_same(tmp_path: Path) -> None:
