@@ -114,6 +114,7 @@ def render(variant: Variant, made: Ingredients, by: Renderer) -> Rendered:
     overruled = tuple(_overruled(source, run.ruled, options))
     return replace(
         rendered,
+        has_roles=bool(variant.cluster) and by.templating.concerns(rendered.files),
         source=source,
         overruled=overruled,
         findings=findings,
@@ -201,8 +202,7 @@ class _Run:
         result = by.last_mile.override(rendered.files, self.variant.cluster, self.view, had)
         by.templating.ask(result.files, self.view)
         self.findings += result.findings
-        has_roles = by.templating.concerns(result.files)
-        done = replace(rendered, findings=self.findings, policies=result.usage, has_roles=has_roles)
+        done = replace(rendered, findings=self.findings, policies=result.usage)
         if faults := errors(result.findings):
             return replace(done, reason=faults[0].code)
         self.ruled.append(("overrides", result.files))
