@@ -9,7 +9,6 @@ then people publish all drafts. Flat is what it should be: a line is the mean of
 
 from __future__ import annotations
 
-import gc
 import os
 import subprocess
 import sys
@@ -26,11 +25,9 @@ sys.path.insert(0, str(PROJECT))
 
 from structlog.testing import capture_logs  # noqa: E402
 
+from benchmarks.passes import service  # noqa: E402
 from benchmarks.scale.world import PACKAGES_FOLDER, Sizes, build_world, change_an_object, look_elsewhere  # noqa: E402
-from reconciler.__main__ import VALUES_BETWEEN_COLLECTIONS  # noqa: E402
 from reconciler.daemon.passes import Passes  # noqa: E402
-from reconciler.settings import Settings  # noqa: E402
-from reconciler.wiring import build_parts, build_push  # noqa: E402
 
 SIZES = Sizes(clusters=40, region=10)
 AN_OBJECT_EVERY = 10
@@ -63,9 +60,8 @@ def main(commits: int) -> None:
 
 
 def _stretches(world: Path, commits: int) -> Iterator[Stretch]:
-    gc.set_threshold(VALUES_BETWEEN_COLLECTIONS)
     os.chdir(world)
-    passes = _service(world)
+    passes = service("./fleet-0.git", workers=1)
     _run(passes)
     size, began, drafts = max(commits // 10, 1), time.perf_counter(), 0
     for number in range(1, commits + 1):
@@ -78,15 +74,6 @@ def _stretches(world: Path, commits: int) -> Iterator[Stretch]:
         if number % size == 0:
             yield Stretch(number, (time.perf_counter() - began) / size, _resident_mib(), _cache_mib(world), drafts)
             began, drafts = time.perf_counter(), 0
-
-
-def _service(world: Path) -> Passes:
-    settings = Settings.model_validate(
-        {"config": {"url": "config"}, "fleet": {"url": "./fleet-0.git"}, "cache": str(world / "cache"),
-         "rendering": {"workers": 1}}
-    )  # fmt: skip
-    parts = build_parts(settings, "config")
-    return Passes(parts.source, parts.remotes, parts.tools, build_push(settings))
 
 
 def _run(passes: Passes) -> int:

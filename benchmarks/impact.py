@@ -30,7 +30,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
 from benchmarks.fleet_world import Sizes, build_world, change_a_region  # noqa: E402
-from reconciler.__main__ import VALUES_BETWEEN_COLLECTIONS  # noqa: E402
+from reconciler import VALUES_BETWEEN_COLLECTIONS  # noqa: E402
 from reconciler.daemon.impact import Configs, Range, impact  # noqa: E402
 from reconciler.reporting.impact import ImpactReview, review_impact  # noqa: E402
 from reconciler.reporting.impact_words import impact_markdown  # noqa: E402

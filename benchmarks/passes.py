@@ -19,12 +19,14 @@ from typing import Any
 
 from structlog.testing import capture_logs
 
-from reconciler.__main__ import VALUES_BETWEEN_COLLECTIONS
+from reconciler import VALUES_BETWEEN_COLLECTIONS
 from reconciler.daemon.passes import Passes
+from reconciler.daemon.settled import Memory
 from reconciler.settings import Settings
 from reconciler.wiring import build_parts, build_push
 
 PROJECT = Path(__file__).resolve().parents[1]
+Remembers = Callable[[Settings], Memory | None]
 NEW = ("restart", "again")
 """The names of passes that are those of a new service."""
 FLOOR = "beside"
@@ -92,14 +94,19 @@ def table(title: str, names: Mapping[str, str], measures: Sequence[Measure]) -> 
     return "\n".join(lines)
 
 
-def service() -> Passes:
-    """Return a service that knows nothing yet of the world in this folder: `config`, `fleet.git` and `cache`."""
+def service(fleet: str = "./fleet.git", workers: int = 0, remembers: Remembers = lambda settings: None) -> Passes:
+    """Return a service that knows nothing yet of the world in this folder: `config`, its fleet and `cache`.
+
+    `workers` are the processes that render, 0 for as many as there are cores; `remembers` gives what the last process
+    has left.
+    """
     gc.set_threshold(VALUES_BETWEEN_COLLECTIONS)
-    settings = Settings.model_validate(
-        {"config": {"url": "config"}, "fleet": {"url": "./fleet.git"}, "cache": str(Path("cache").absolute())}
-    )
+    settings = Settings.model_validate({
+        "config": {"url": "config"}, "fleet": {"url": fleet}, "cache": str(Path("cache").absolute()),
+        "rendering": {"workers": workers},
+    })  # fmt: skip
     parts = build_parts(settings, "config")
-    return Passes(parts.source, parts.remotes, parts.tools, build_push(settings))
+    return Passes(parts.source, parts.remotes, parts.tools, build_push(settings), remembers(settings))
 
 
 def measured(name: str, passes: Passes, *, profiled: bool) -> Measure:

@@ -13,11 +13,9 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -26,6 +24,7 @@ import click
 PROJECT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(PROJECT))
 
+from benchmarks.fleet_world import place_for  # noqa: E402
 from benchmarks.scale.floors import floors_of, no_change_fetch, reading_of_states, refs_of  # noqa: E402
 from benchmarks.scale.world import (  # noqa: E402
     PACKAGES_FOLDER,
@@ -75,7 +74,7 @@ def main(
     if not PACKAGES_FOLDER.is_dir():
         raise SystemExit(f"the packages of this world are read from {PACKAGES_FOLDER}, which is not there")
     sizes = Sizes(clusters, region)
-    with _place(folder) as place:
+    with place_for(folder) as place:
         world = place / "world"
         build_world(world, sizes)
         rows = [*_rows(world, place, workers, profile)]
@@ -85,16 +84,6 @@ def main(
         click.echo(_table(sizes, rows))
     if any(row.ratio > row.limit for row in rows):
         raise SystemExit(1)
-
-
-@contextmanager
-def _place(folder: Path | None) -> Iterator[Path]:
-    if folder:
-        folder.mkdir(parents=True)
-        yield folder
-        return
-    with tempfile.TemporaryDirectory(prefix="scale-") as temporary:
-        yield Path(temporary)
 
 
 def _rows(world: Path, place: Path, workers: int, profile: str) -> Iterator[Row]:
@@ -194,27 +183,21 @@ def _proportional_mib(pid: int) -> float:
 
 def _serve(world: Path, workers: int, profile: str) -> None:
     """Run a pass for each line of the standard input, and answer with what it took."""
-    import gc
-
     from structlog.testing import capture_logs
 
-    from benchmarks.passes import run_profiled
-    from reconciler.__main__ import VALUES_BETWEEN_COLLECTIONS
-    from reconciler.daemon.passes import Passes
+    from benchmarks.passes import run_profiled, service
+    from reconciler.daemon.settled import InCache
     from reconciler.settings import Settings
-    from reconciler.wiring import build_memory, build_parts, build_push
+    from reconciler.wiring import build_memory
 
-    gc.set_threshold(VALUES_BETWEEN_COLLECTIONS)
+    def last_pass(settings: Settings) -> InCache:
+        memory = build_memory(settings, "config")
+        if os.environ.get("SCALE_FORGETS"):
+            memory.keep(None)
+        return memory
+
     os.chdir(world)
-    settings = Settings.model_validate(
-        {"config": {"url": "config"}, "fleet": {"url": "./fleet-0.git"}, "cache": str(world / "cache"),
-         "rendering": {"workers": workers}}
-    )  # fmt: skip
-    memory = build_memory(settings, "config")
-    if os.environ.get("SCALE_FORGETS"):
-        memory.keep(None)
-    parts = build_parts(settings, "config")
-    passes = Passes(parts.source, parts.remotes, parts.tools, build_push(settings), memory)
+    passes = service("./fleet-0.git", workers, last_pass)
     for line in sys.stdin:
         before, began = os.times(), time.perf_counter()
         with capture_logs():

@@ -46,25 +46,24 @@ class Ahead:
 
     def __init__(
         self,
-        executor: Executor,
+        executor: Executor | None,
         orders: Callable[[], Orders],
         decide: Decide,
         render: Render,
         take: Callable[[Rendered], Rendered],
     ) -> None:
-        """`render` does it here; `take` is told of each that was done elsewhere."""
+        """Use it for one pass; `render` does it here, `take` is told of each that was done elsewhere."""
         self._executor = executor
         self._take = take
         self._orders = orders
         self._decide = decide
         self._render = render
         self._session: Session | None = None
-        self._is_usable = True
 
     def decided(self, surveyed: Sequence[Surveyed | DestinationPlan]) -> Iterator[Decided | DestinationPlan]:
         """Yield what is decided of each destination."""
         most = sum(len(one.claims.variants) for one in surveyed if isinstance(one, Surveyed))
-        if not self._executor.worth(most):
+        if not (self._executor and self._executor.worth(most)):
             yield from (
                 one if isinstance(one, DestinationPlan) else self._decide(one, self._render) for one in surveyed
             )
@@ -103,15 +102,19 @@ class Ahead:
         return decided if len(jobs) == before else None
 
     def _session_for(self, jobs: int, stack: ExitStack) -> Session | None:
-        if not self._is_usable or not jobs or not (self._session or self._executor.worth(jobs)):
+        if self._executor is None or not jobs or not (self._session or self._executor.worth(jobs)):
             return None
         try:
             self._session = self._session or stack.enter_context(self._executor.session(self._orders()))
         except ExecutorUnusableError as error:
-            # where packages are rendered makes no difference to them
-            log.warning("executor_unusable", why=str(error))
-            self._is_usable = False
+            self._do_without(error)
         return self._session
+
+    def _do_without(self, error: ExecutorUnusableError) -> None:
+        """Go on in this process: where packages are rendered makes no difference to them."""
+        if self._executor:
+            log.warning("executor_unusable", why=str(error))
+        self._executor = self._session = None
 
     def _ended(self, group: _Group) -> Iterator[Decided | DestinationPlan]:
         ready = self._ready(group)
@@ -128,8 +131,7 @@ class Ahead:
         try:
             results = group.pending.results()
         except ExecutorUnusableError as error:
-            log.warning("executor_unusable", why=str(error))
-            self._is_usable, self._session = False, None
+            self._do_without(error)
             return {}
         return {job.variant.place: result for job, result in zip(group.jobs, results, strict=True)}
 

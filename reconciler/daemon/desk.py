@@ -173,7 +173,7 @@ class Desk:
     def _left_before(self, destination: Destination) -> DestinationPlan | None:
         """Return the plan that the last pass left a destination with, if planning would come to it again."""
         remote = self.remote(destination.url)
-        if self._recollection is None or remote is None or destination.key in self._conflicts:
+        if not self._recollection or remote is None or destination.key in self._conflicts:
             return None
 
         def said(known: Known) -> Said:

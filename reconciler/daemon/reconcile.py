@@ -217,7 +217,7 @@ def begin(
     room = tools.rooms(found.catalog, remotes, known, found.now)
     if not shard.is_alone:
         room = replace(room, guards=confirmed(room.guards, known))
-    wanted = recollection.wanted_of(room) if recollection else Wanted(room)
+    wanted = recollection.wanted_of(room) if recollection is not None else Wanted(room)
     looked_at = [one for one in destinations if one in states or wanted.has(one.key)]
     elsewhere = [one for one in looked_at if not shard.holds(one)]
     desk = Desk(

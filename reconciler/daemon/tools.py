@@ -15,7 +15,7 @@ from reconciler.daemon.publish import Written
 from reconciler.daemon.remotes import Remote, Remotes
 from reconciler.daemon.requests import Requested, Requests
 from reconciler.daemon.tags import Tagged
-from reconciler.executors.port import Executor, Inline
+from reconciler.executors.port import Executor
 from reconciler.gitio.verdicts import Outcome
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
@@ -156,7 +156,7 @@ class Tools:
     requests: Requests
     published: FirstSeen
     clock: Callable[[], float]
-    executor: Executor = field(default_factory=Inline)
+    executor: Executor | None = None
     by_annotation: bool = False
     shard: Shard = field(default_factory=Shard)
     max_pushes: int = 8
@@ -174,6 +174,4 @@ def keeping_stages(tools: Tools) -> Tools:
 
     They run in this process: an executor brings back packages, and not what led to them.
     """
-    return replace(
-        tools, renderer=lambda catalog: replace(tools.renderer(catalog), keeps_stages=True), executor=Inline()
-    )
+    return replace(tools, renderer=lambda catalog: replace(tools.renderer(catalog), keeps_stages=True), executor=None)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
 from reconciler.executors.bench import Batch
-from reconciler.executors.parcel import Trees, pack_by_trees
-from reconciler.executors.port import Job, Orders
+from reconciler.executors.parcel import Trees, files_of, pack_by_trees, unpack_by_files
+from reconciler.executors.port import Job, Orders, Result
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import TreeId
 
@@ -32,6 +32,19 @@ class PackedJobs:
     batch: Batch
     trees: Trees
     numbers: tuple[int, ...]
+
+    def opened(self, data: bytes) -> Sequence[Result]:
+        """Return what the jobs came to, of the bytes that a worker's bench has made of them."""
+        results: Sequence[Result] = unpack_by_files(data, files_of([self.trees[one] for one in self.batch.trees]))
+        return results
+
+
+def in_order(parts: Iterable[tuple[PackedJobs, Sequence[Result]]]) -> Sequence[Result]:
+    """Return the results of all batches of some jobs, in the order of the jobs."""
+    found = {
+        number: result for packed, results in parts for number, result in zip(packed.numbers, results, strict=True)
+    }
+    return [found[number] for number in sorted(found)]
 
 
 def pack_orders(orders: Orders) -> PackedOrders:

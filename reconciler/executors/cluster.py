@@ -11,10 +11,10 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import Any
 
-from reconciler.executors.batches import PackedJobs, PackedOrders, pack, pack_jobs, pack_orders
+from reconciler.executors.batches import PackedJobs, PackedOrders, in_order, pack, pack_jobs, pack_orders
 from reconciler.executors.bench import Batch, Bench, OtherVersionError
 from reconciler.executors.errors import ExecutorUnusableError
-from reconciler.executors.parcel import Trees, files_of, pack_trees, unpack_by_files, unpack_trees
+from reconciler.executors.parcel import Trees, pack_trees, unpack_trees
 from reconciler.executors.port import Job, Kitchen, Orders, Pending, Result, Session
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.snapshot.objects import TreeId
@@ -95,10 +95,7 @@ class _Pending:
         self._under_way = [(packed, session.submit(packed)) for packed in pack_jobs(session.orders, jobs)]
 
     def results(self) -> Sequence[Result]:
-        found: dict[int, Result] = {}
-        for packed, future in self._under_way:
-            found |= zip(packed.numbers, self._taken(packed, future), strict=True)
-        return [found[number] for number in range(len(self._jobs))]
+        return in_order((packed, self._taken(packed, future)) for packed, future in self._under_way)
 
     def _taken(self, packed: PackedJobs, future: Any) -> Sequence[Result]:
         from distributed import KilledWorker
@@ -128,9 +125,7 @@ def _opened(packed: PackedJobs, future: Any) -> Sequence[Result]:
         raise ExecutorUnusableError(f"a worker cannot do what it is asked for: {error}") from error
     except (OSError, TimeoutError, CancelledError) as error:
         raise ExecutorUnusableError(f"the cluster was lost: {error}") from error
-    known = files_of([packed.trees[one] for one in packed.batch.trees])
-    results: Sequence[Result] = unpack_by_files(data, known)
-    return results
+    return packed.opened(data)
 
 
 # what follows runs in a worker

@@ -85,15 +85,3 @@ class Executor(Protocol):
     def session(self, orders: Orders) -> AbstractContextManager[Session]:
         """Return the renders of a pass; what it needs beside this process is let go in the end."""
         ...
-
-
-class Inline:
-    """The executor that sends nothing anywhere: each render is done when its package is decided on."""
-
-    def worth(self, jobs: int) -> bool:
-        """Return False: everything is done here."""
-        return False
-
-    def session(self, orders: Orders) -> AbstractContextManager[Session]:
-        """Raise: nobody has anything to do in it."""
-        raise NotImplementedError("renders in this process are done as they are asked for")

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 
-from reconciler.executors.batches import PackedJobs, PackedOrders, pack, pack_jobs, pack_orders
+from reconciler.executors.batches import PackedJobs, PackedOrders, in_order, pack, pack_jobs, pack_orders
 from reconciler.executors.bench import Batch, Bench
 from reconciler.executors.errors import ExecutorUnusableError
-from reconciler.executors.parcel import files_of, pack_trees, unpack_by_files, unpack_trees
+from reconciler.executors.parcel import pack_trees, unpack_trees
 from reconciler.executors.port import Job, Kitchen, Orders, Pending, Result, Session
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.snapshot.files import FileTree
@@ -71,10 +71,7 @@ class _Pending:
         return worker, packed, worker.send(packed, self._orders)
 
     def results(self) -> Sequence[Result]:
-        found: dict[int, Result] = {}
-        for worker, packed, sent in self._under_way:
-            found |= zip(packed.numbers, self._taken(worker, packed, sent), strict=True)
-        return [found[number] for number in range(len(self._jobs))]
+        return in_order((packed, self._taken(worker, packed, sent)) for worker, packed, sent in self._under_way)
 
     def _taken(self, worker: _Worker, packed: PackedJobs, sent: _Sent) -> Sequence[Result]:
         try:
@@ -133,15 +130,17 @@ class _Worker:
             return self._submitted(packed, orders)
 
     def _submitted(self, packed: PackedJobs, orders: PackedOrders) -> _Sent:
-        forget = self._bytes > _MOST_BYTES
-        if forget:
-            self._told.clear()
-            self._bytes = 0
+        if forget := self._bytes > _MOST_BYTES:
+            self._forget()
         contents = pack_trees({one: tree for one, tree in packed.trees.items() if one not in self._told})
         news = b"" if orders.digest in self._told else orders.data
         self._told |= packed.trees.keys() | {orders.digest}
         self._bytes += len(contents)
         return _Sent(self._pool.submit(_work, packed.batch, news, contents, forget), self._pool)
+
+    def _forget(self) -> None:
+        self._told.clear()
+        self._bytes = 0
 
     def take(self, packed: PackedJobs, sent: _Sent) -> Sequence[Result]:
         """Wait for a batch; raises BrokenProcessPool when its process ended, and has another one ready.
@@ -154,15 +153,13 @@ class _Worker:
         except BrokenProcessPool:
             self._start_anew(sent.pool)
             raise
-        known = files_of([packed.trees[one] for one in packed.batch.trees])
-        results: Sequence[Result] = unpack_by_files(data, known)
-        return results
+        return packed.opened(data)
 
     def _start_anew(self, broken: ProcessPoolExecutor) -> None:
         if broken is self._pool:
             self._check_start()
             self.end()
-            self._told.clear()
+            self._forget()
             self._pool = self._started()
 
     def end(self) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from operator import is_
 
 from reconciler.krm.identity import ObjectKey
+from reconciler.rules.remembered import same_objects
 from reconciler.rules.variant import Place, RoomResult, Variant
 
 Here = tuple[str, str]
@@ -22,8 +22,8 @@ class Wanted:
 
     def is_of(self, room: RoomResult) -> bool:
         """Return whether a pass has come to the very same variants, and as much is stalled."""
-        mine, others = (*self.room.variants, *self.room.stalled), (*room.variants, *room.stalled)
-        return len(mine) == len(others) and all(map(is_, mine, others))
+        mine = self.room
+        return same_objects(mine.variants, room.variants) and same_objects(mine.stalled, room.stalled)
 
     @cached_property
     def at(self) -> Mapping[Here, tuple[Variant, ...]]:

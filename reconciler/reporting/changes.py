@@ -66,8 +66,8 @@ def compare(before: FileTree, after: FileTree) -> Changes:
     Objects are the same by group, kind, namespace and name, in whatever file they stand. Only files that
     differ are read, equal bytes once; what cannot be read as KRM is told as a file.
     """
-    known = _remembered.get((before.id, after.id))
-    return known if known is not None else remember(before.id, after.id, _compared(before, after))
+    known = _remembered.pop((before.id, after.id), None)
+    return remember(before.id, after.id, known if known is not None else _compared(before, after))
 
 
 def remember(before: TreeId, after: TreeId, changes: Changes) -> Changes:

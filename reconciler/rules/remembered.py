@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from operator import is_
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
@@ -31,6 +32,11 @@ class Remembered(Generic[Value]):
         if key not in self._now:
             self._now[key] = self._before[key] if key in self._before else make()
         return self._now[key]
+
+
+def same_objects(one: Sequence[object], other: Sequence[object]) -> bool:
+    """Return whether two sequences have the very same objects, which costs next to nothing however many they are."""
+    return len(one) == len(other) and all(map(is_, one, other))
 
 
 @dataclass(frozen=True, eq=False)

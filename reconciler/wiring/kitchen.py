@@ -7,18 +7,16 @@ import time
 from dataclasses import dataclass
 from functools import lru_cache
 
+from reconciler import VALUES_BETWEEN_COLLECTIONS
 from reconciler.daemon.backoff import Backoff
 from reconciler.executors.cluster import Cluster
-from reconciler.executors.port import Executor, Inline, Orders
+from reconciler.executors.port import Executor, Orders
 from reconciler.executors.processes import Processes
 from reconciler.planning.render import Engine, Renderer
 from reconciler.planning.templates import Templating
 from reconciler.settings import Settings
 from reconciler.snapshot.catalog import Catalog, ParseMemory, read_catalog
 from reconciler.wiring.options import FIRST_REST_SECONDS, available_cores, engine, functions, yaml_limits
-
-# as the program itself: what a render reads lives to its end, without cycles
-_VALUES_BETWEEN_COLLECTIONS = 50_000
 
 
 @dataclass(frozen=True)
@@ -34,14 +32,14 @@ class SettingsKitchen:
         return Renderer(equipment.read(orders), orders.last_mile, equipment.engine, templating)
 
 
-def build_executor(settings: Settings) -> Executor:
-    """Build the executor that the settings want."""
+def build_executor(settings: Settings) -> Executor | None:
+    """Build the executor that the settings want; None where packages are rendered in this process."""
     one = settings.rendering
     kitchen = SettingsKitchen(_rendering(settings).model_dump_json())
     if one.dask:
         return Cluster(one.dask, kitchen)
     workers = one.workers or available_cores()
-    return Processes(workers, kitchen) if workers > 1 else Inline()
+    return Processes(workers, kitchen) if workers > 1 else None
 
 
 def _rendering(settings: Settings) -> Settings:
@@ -53,7 +51,7 @@ class _Equipment:
     """What one process keeps from orders to orders."""
 
     def __init__(self, settings: Settings) -> None:
-        gc.set_threshold(_VALUES_BETWEEN_COLLECTIONS)
+        gc.set_threshold(VALUES_BETWEEN_COLLECTIONS)
         backoff = Backoff(FIRST_REST_SECONDS, settings.max_backoff_seconds, time.monotonic)
         self.engine: Engine = engine(settings, functions(settings, backoff))
         self._limits = yaml_limits(settings)

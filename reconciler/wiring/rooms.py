@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from operator import is_
 from pathlib import Path
 
 from reconciler import __version__
@@ -54,7 +53,7 @@ from reconciler.rules.presets.lint import lint_presets
 from reconciler.rules.presets.room import Memory as PresetMemory
 from reconciler.rules.presets.room import Surroundings as PresetSurroundings
 from reconciler.rules.presets.room import presets_of
-from reconciler.rules.remembered import Remembered, Unmoved
+from reconciler.rules.remembered import Remembered, Unmoved, same_objects
 from reconciler.rules.repository import Repositories, Repository, read_repositories
 from reconciler.rules.templates.model import GROUP as TEMPLATE_RULES
 from reconciler.rules.templates.model import KIND as TEMPLATE_RULE
@@ -118,7 +117,6 @@ class Catalogs:
         self._layouts: list[tuple[Catalog, _Layout]] = []
         self._sets_made = SetMemory()
         self._children = _Children()
-        self._objects_laid_out: tuple[object, ...] = ()
         self._presets_made = PresetMemory()
         self._components_made = ComponentMemory()
         self._published: Remembered[Published] = Remembered()
@@ -262,7 +260,9 @@ class Catalogs:
     def _layout_before(self, catalog: Catalog) -> _Layout | None:
         """Return the layout of another catalog that has the very same of what is laid out."""
         wanted = _laid_out(catalog)
-        return next((layout for other, layout in reversed(self._layouts) if _is_same(_laid_out(other), wanted)), None)
+        return next(
+            (layout for other, layout in reversed(self._layouts) if same_objects(_laid_out(other), wanted)), None
+        )
 
     def _find_layout(self, catalog: Catalog) -> _Layout:
         repositories, findings = read_repositories(catalog)
@@ -314,10 +314,6 @@ def _laid_out(catalog: Catalog) -> tuple[object, ...]:
         # what is in doubt depends on more than objects
         return (catalog,)
     return tuple(one for kind in _LAID_OUT for one in catalog.of_kind(*kind))
-
-
-def _is_same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
-    return len(one) == len(other) and all(map(is_, one, other))
 
 
 def _named_upstreams(catalog: Catalog) -> Iterator[Place]:

@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from reconciler.executors.cluster import Cluster
-from reconciler.executors.port import Executor, Inline, Kitchen
+from reconciler.executors.port import Executor, Kitchen
 from reconciler.executors.processes import Processes
 from reconciler.settings import Settings
 from reconciler.wiring import parts
@@ -63,7 +63,7 @@ def kitchen(world: World) -> SettingsKitchen:
     return SettingsKitchen(Settings(merge=world._read_settings().merge).model_dump_json())
 
 
-def use(monkeypatch: pytest.MonkeyPatch, executor: Executor) -> None:
+def use(monkeypatch: pytest.MonkeyPatch, executor: Executor | None) -> None:
     monkeypatch.setattr(parts, "build_executor", lambda settings: executor)
 
 
@@ -82,7 +82,7 @@ def a_life(world: World) -> list[Mapping[str, str]]:
 
 def test_every_executor_leaves_the_same_refs(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "world"
-    use(monkeypatch, Inline())
+    use(monkeypatch, None)
     expected = a_life(small_world(place))
     place.rename(tmp_path / "aside")
     world = small_world(place)
@@ -97,7 +97,7 @@ def test_a_worker_that_is_lost_costs_a_retry_and_nothing_else(
 ) -> None:
     world, marks = small_world(tmp_path / "world"), tmp_path / "marks"
     marks.mkdir()
-    use(monkeypatch, Inline())
+    use(monkeypatch, None)
     expected = world.plan()
     use(monkeypatch, make(Deadly(kitchen(world), "berlin/gateway", str(marks), once=True)))
 
@@ -120,7 +120,7 @@ def test_a_render_that_ends_every_worker_holds_up_no_other(
     assert after.outcomes["berlin/gateway"] == "FunctionInterrupted"
     assert after.outcomes["berlin/metrics"] == "draft"
     assert after.outcomes["lisbon/gateway"] == "draft"
-    use(monkeypatch, Inline())
+    use(monkeypatch, None)
     assert world.sync().outcomes["berlin/gateway"] == "draft"
 
 
@@ -151,7 +151,7 @@ def test_what_cannot_run_elsewhere_runs_here(
 @pytest.mark.parametrize(
     ("settings", "kind"),
     [
-        pytest.param({"workers": 1}, Inline, id="one-worker-is-this-process"),
+        pytest.param({"workers": 1}, type(None), id="one-worker-is-this-process"),
         pytest.param({"workers": 3}, Processes, id="several-are-beside-it"),
         pytest.param({"workers": 3, "dask": "tcp://scheduler:8786"}, Cluster, id="a-cluster-goes-before"),
     ],

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import partial
 from itertools import chain
-from operator import is_
 
 from reconciler.krm.findings import Finding
+from reconciler.rules.remembered import same_objects
 from reconciler.rules.repository import kptfile_url
 from reconciler.rules.variant import RoomResult, joined
 from reconciler.rules.variants.codes import UPSTREAM_WARNING
@@ -45,7 +45,7 @@ def variants_of(catalog: Catalog, around: Surroundings, memory: Memory | None = 
     found = joined([*results, result_of_pins(catalog, around, upstreams), told])
     # what goes where, and comes from where, is as it was: then there is no cycle either
     ground = (around.repositories, *found.variants, *found.stalled)
-    if len(ground) == len(memory.acyclic) and all(map(is_, ground, memory.acyclic)):
+    if same_objects(ground, memory.acyclic):
         return found
     kept = without_cycles(found, catalog, around)
     memory.acyclic = ground if kept is found else ()
