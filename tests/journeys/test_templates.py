@@ -111,6 +111,20 @@ def test_a_pair_in_one_package(tmp_path: Path) -> None:
     assert world.sync().is_silent
 
 
+def test_a_kafka_whose_functions_cannot_run_is_a_parent_all_the_same(tmp_path: Path) -> None:
+    world = template_world(tmp_path)
+    unknown = "pipeline:\n  mutators:\n    - image: example.com/nobody-has-this:v1\n"
+    files = bundle("kafka", kafka=kafka({"pod": CALM}))
+    world.release("kafka", "v2", {**files, "Kptfile": files["Kptfile"] + unknown})
+    want(world, "kafka", "v2")
+
+    after = world.sync()
+
+    assert "FunctionUnavailable" in after.codes
+    assert template(world, "drafts/berlin", BROKERS) == {"pod": CALM}
+    assert world.sync().is_silent
+
+
 def test_a_pool_of_a_package_inherits_from_a_kafka_that_is_placed(tmp_path: Path) -> None:
     world = World.new(tmp_path / "world")
     world.release("brokers", "v1", bundle("brokers", pool=pool("brokers")))
