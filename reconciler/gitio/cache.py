@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -16,11 +17,17 @@ from reconciler.gitio.lock import locked
 from reconciler.gitio.options import GitOptions
 from reconciler.gitio.url import GitUrl
 
+# file systems write times down to two seconds, the coarsest of them
+_COARSEST_NS = 2_000_000_000
 _LOCK = "reconciler.lock"
 _DEBRIS = ("*.lock", "refs/**/*.lock", "objects/*/tmp_*", "objects/pack/.tmp-*", "fast_import_crash_*")
 _LEFTOVERS = ("refs/out", "refs/reconciler-tmp")
 _MOST_PACKS = 50
 _MOST_LOOSE = 20_000
+
+
+Stamp = tuple[tuple[str, int], ...]
+"""Paths of a mirror, each with when it was written, in nanoseconds since 1970."""
 
 
 class MirrorFolder:
@@ -122,14 +129,17 @@ class MirrorFolder:
             fresh.write_text(text)
             fresh.rename(file)
 
-    def stamp(self) -> tuple[tuple[str, int], ...]:
+    def stamp(self) -> Stamp | None:
         """Return when each place that refs are kept in was written last: the same stamp tells of the same refs.
 
-        Whatever git does to a ref, it makes or renames a file for it.
+        Whatever git does to a ref, it makes or renames a file for it. None where one was written just now: a file
+        system may not tell that from what is written next.
         """
         places = [self.path / "packed-refs", self.path / "reftable"]
         places += (Path(folder) for folder, _, _ in os.walk(self.path / "refs" / "remotes"))
-        return tuple((str(place), place.stat().st_mtime_ns) for place in places if place.exists())
+        found = tuple((str(place), place.stat().st_mtime_ns) for place in places if place.exists())
+        newest = max((written for _, written in found), default=0)
+        return found if newest < time.time_ns() - _COARSEST_NS else None
 
     def _is_untidy(self) -> bool:
         packs = sum(1 for _ in self.path.glob("objects/pack/*.pack"))

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, Literal
 
-from reconciler.gitio.cache import MirrorFolder, writing
+from reconciler.gitio.cache import MirrorFolder, Stamp, writing
 from reconciler.gitio.command import TRACKING, Result
 from reconciler.gitio.errors import ObjectMissingError, OfflineError
 from reconciler.gitio.limits import with_limits
@@ -54,7 +54,7 @@ class Mirror:
         self._peeled: dict[str, CommitId] = {}
         self._root: CommitId | None = None
         self._has_grown = True
-        self._stamp: tuple[tuple[str, int], ...] = ()
+        self._stamp: Stamp | None = None
 
     @classmethod
     def open(
@@ -130,7 +130,7 @@ class Mirror:
                 "--stdin", "origin", stdin=asked, hold=hold,
             )  # fmt: skip
             # a fetch that brought nothing has moved nothing, and asking git for all refs takes a process
-            if self._refs is None or self._place.stamp() != self._stamp:
+            if self._refs is None or self._stamp is None or self._place.stamp() != self._stamp:
                 before = self._refs
                 self._read_refs()
                 self._has_grown = self._has_grown or before != self._refs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from reconciler.gitio.command import GitCommand
 from reconciler.gitio.create import create_repository
 from reconciler.gitio.mirror import Mirror
-from tests.support.git_env import commit_files, git
+from tests.support.git_env import SECONDS, commit_files, git
 
 
 @pytest.fixture
@@ -25,6 +26,25 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return asked
 
 
+def a_while_ago(mirror: Mirror) -> None:
+    """Let everything in a mirror have been written some time ago."""
+    for one in (mirror.folder, *mirror.folder.rglob("*")):
+        os.utime(one, (SECONDS, SECONDS))
+
+
+def test_what_was_written_just_now_is_read_again(tmp_path: Path, asked: list[str]) -> None:
+    remote = tmp_path / "remote.git"
+    create_repository(remote)
+    commit_files(remote, "refs/heads/main", {"a": b"1"})
+    mirror = Mirror.open(tmp_path / "cache", str(remote))
+    mirror.fetch("destination")
+    asked.clear()
+
+    mirror.fetch("destination")
+
+    assert asked == ["fetch", "for-each-ref"]
+
+
 def test_refs_are_read_when_something_has_moved(tmp_path: Path, asked: list[str]) -> None:
     remote = tmp_path / "remote.git"
     create_repository(remote)
@@ -32,6 +52,8 @@ def test_refs_are_read_when_something_has_moved(tmp_path: Path, asked: list[str]
     mirror = Mirror.open(tmp_path / "cache", str(remote))
     mirror.fetch("destination")
     mirror.maintain()
+    a_while_ago(mirror)
+    mirror.fetch("destination")
     asked.clear()
 
     mirror.fetch("destination")
