@@ -234,7 +234,7 @@ def _templated(
     read: Callable[[TreeId], FileTree],
 ) -> Iterator[Rendered]:  # fmt: skip
     templating = by.templating
-    if errors(plain.findings) or not variant.cluster or not templating.concerns(plain.files):
+    if errors(plain.findings) or not plain.has_roles:
         yield plain
         return
     for others in partners():

@@ -1,42 +1,23 @@
-"""JSON lines: to the byte what json writes, which older engines read."""
-
-import json
+"""JSON lines: to the byte, for older engines read them, and equal states must be equal commits."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from reconciler.krm.json_lines import json_lines
 
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
-DATA = st.recursive(
-    SCALARS,
-    lambda inner: st.lists(inner, max_size=3) | st.tuples(inner) | st.dictionaries(st.text(), inner, max_size=3),
-)
-
-
-def written(data: object) -> bytes:
-    return (json.dumps(data, sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()
-
-
-@given(DATA)
-def test_it_is_what_json_writes(data: object) -> None:
-    assert json_lines(data) == written(data)
-
 
 @pytest.mark.parametrize(
-    "data",
+    ("data", "text"),
     [
-        pytest.param({"b": [], "a": {}, "c": ()}, id="empty"),
-        pytest.param({"a": [{"b": [1, [2]]}, 'é\n\u2028\x00"\\']}, id="nested-and-quoted"),
-        pytest.param([True, 1, 1.0, None, 1e300, float("inf")], id="scalars"),
+        pytest.param({"b": [], "a": {}}, '{\n "a": {},\n "b": []\n}\n', id="sorted-and-empty"),
+        pytest.param({"a": [{"b": [1]}]}, '{\n "a": [\n  {\n   "b": [\n    1\n   ]\n  }\n ]\n}\n', id="nested"),
+        pytest.param(["é\n"], '[\n "é\\n"\n]\n', id="quoted"),
+        pytest.param([True, None, 1.5], "[\n true,\n null,\n 1.5\n]\n", id="scalars"),
     ],
 )
-def test_json_lines(data: object) -> None:
-    assert json_lines(data) == written(data)
+def test_json_lines(data: object, text: str) -> None:
+    assert json_lines(data) == text.encode()
 
 
-@pytest.mark.parametrize("data", [pytest.param({1: "a"}, id="a-number-as-key"), pytest.param({"a": {"b"}}, id="a-set")])
-def test_what_is_no_json_data_is_refused(data: object) -> None:
+def test_what_is_no_json_data_is_refused() -> None:
     with pytest.raises(TypeError):
-        json_lines(data)
+        json_lines({"a": {"b"}})
