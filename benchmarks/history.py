@@ -52,7 +52,7 @@ def main(commits: int) -> None:
     if not PACKAGES_FOLDER.is_dir():
         raise SystemExit(f"the packages of this world are read from {PACKAGES_FOLDER}, which is not there")
     with tempfile.TemporaryDirectory(prefix="history-") as temporary:
-        world = Path(temporary)
+        world = Path(temporary).resolve()
         build_world(world, SIZES)
         click.echo("| passes | seconds a pass | MiB | MiB of cache | drafts |\n|---:|---:|---:|---:|---:|")
         for one in _stretches(world, commits):
@@ -61,7 +61,9 @@ def main(commits: int) -> None:
 
 def _stretches(world: Path, commits: int) -> Iterator[Stretch]:
     os.chdir(world)
-    passes = service("./fleet-0.git", workers=1)
+    _git("init", "--quiet", "--initial-branch=main")
+    _commit("first")
+    passes = service("./fleet-0.git", workers=1, config=f"file://{world / 'config'}")
     _run(passes)
     size, began, drafts = max(commits // 10, 1), time.perf_counter(), 0
     for number in range(1, commits + 1):
@@ -70,6 +72,7 @@ def _stretches(world: Path, commits: int) -> Iterator[Stretch]:
             change_an_object(world, f"word-{number}")
         if number % PUBLISHED_EVERY == 0:
             _publish(world)
+        _commit(f"commit {number}")
         drafts += _run(passes)
         if number % size == 0:
             yield Stretch(number, (time.perf_counter() - began) / size, _resident_mib(), _cache_mib(world), drafts)
@@ -80,6 +83,15 @@ def _run(passes: Passes) -> int:
     with capture_logs():
         passes.run()
     return 0 if passes.told.skipped else passes.told.counts["drafted"]
+
+
+def _commit(message: str) -> None:
+    _git("add", ".")
+    _git("-c", "user.name=somebody", "-c", "user.email=somebody@example.com", "commit", "--quiet", "-m", message)
+
+
+def _git(*arguments: str) -> None:
+    subprocess.run(["git", *arguments], cwd="config", check=True)
 
 
 def _publish(world: Path) -> None:

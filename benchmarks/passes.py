@@ -94,7 +94,9 @@ def table(title: str, names: Mapping[str, str], measures: Sequence[Measure]) -> 
     return "\n".join(lines)
 
 
-def service(fleet: str = "./fleet.git", workers: int = 0, remembers: Remembers = lambda settings: None) -> Passes:
+def service(
+    fleet: str = "./fleet.git", workers: int = 0, remembers: Remembers = lambda settings: None, config: str = "config"
+) -> Passes:
     """Return a service that knows nothing yet of the world in this folder: `config`, its fleet and `cache`.
 
     `workers` are the processes that render, 0 for as many as there are cores; `remembers` gives what the last process
@@ -102,10 +104,10 @@ def service(fleet: str = "./fleet.git", workers: int = 0, remembers: Remembers =
     """
     gc.set_threshold(VALUES_BETWEEN_COLLECTIONS)
     settings = Settings.model_validate({
-        "config": {"url": "config"}, "fleet": {"url": fleet}, "cache": str(Path("cache").absolute()),
+        "config": {"url": config}, "fleet": {"url": fleet}, "cache": str(Path("cache").absolute()),
         "rendering": {"workers": workers},
     })  # fmt: skip
-    parts = build_parts(settings, "config")
+    parts = build_parts(settings, config)
     return Passes(parts.source, parts.remotes, parts.tools, build_push(settings), remembers(settings))
 
 

@@ -1,8 +1,14 @@
-"""The switch of the golden cases and journeys, and how many workers there are."""
+"""The switch of the golden cases and journeys, how many workers there are, and where tests and their processes write."""
 
 import os
+import shutil
+import tempfile
+from pathlib import Path
 
 import pytest
+
+MEMORY = Path("/dev/shm")
+ROOM = 4 * 2**30
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -14,3 +20,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_xdist_auto_num_workers() -> int:
     # a worker mostly waits for git, or git for the disk: with one for each core a fifth of the machine stands idle
     return (os.cpu_count() or 1) + 1
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose where, once; workers and all that tests start inherit it."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None) and config.cache:
+        # nothing is to be written beside the sources, but a thousand processes need not compile them each
+        os.environ["PYTHONPYCACHEPREFIX"] = str(config.cache.mkdir("compiled"))
+    # repositories by the thousand, of which each waits for the disk to have it
+    if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
