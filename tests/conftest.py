@@ -1,4 +1,4 @@
-"""The switch of the golden cases and journeys, how many workers there are, and where tests and their processes write."""
+"""The switch of the golden cases and journeys, how many workers there are, and where what tests make is written."""
 
 import os
 import shutil

@@ -175,12 +175,15 @@ class Desk:
         remote = self.remote(destination.url)
         if not self._recollection or remote is None or destination.key in self._conflicts:
             return None
+        return self._recollection.plan(destination, remote.refs, self._claims(destination), self._said_of)
 
-        def said(known: Known) -> Said:
-            heads = {name: commit for name in known.left.plan.after.drafts if (commit := remote.refs.get(HEADS + name))}
-            return self._tools.requests.board.said(destination, known.left.plan.after, heads)
-
-        return self._recollection.plan(destination, remote.refs, self._claims(destination), said)
+    def _said_of(self, known: Known) -> Said:
+        """Return what pull requests say today of a destination as it was left."""
+        one, after = known.destination, known.left.plan.after
+        remote = self.remote(one.url)
+        refs = remote.refs if remote else {}
+        heads = {name: commit for name in after.drafts if (commit := refs.get(HEADS + name))}
+        return self._tools.requests.board.said(one, after, heads)
 
     def has_planned(self, destination: Destination) -> bool:
         """Return whether this pass has planned for a destination, or tried to, and did not go by the last one."""
@@ -369,7 +372,11 @@ class Desk:
         proposed = proposed_branch(destination, self._tools.draft_template)
         besides = metadata_path(destination, proposed) if proposed else None
         objects = DestinationObjects(remote, destination, besides)
-        return survey(destination, claims, state, heads, objects, shop)
+        found = survey(destination, claims, state, heads, objects, shop)
+        if self._recollection and isinstance(found, Surveyed):
+            settled = self._recollection.settled(destination, remote.refs, claims, self._said_of)
+            return replace(found, settled=settled)
+        return found
 
     @cached_property
     def _conflicts(self) -> Mapping[ObjectKey, Finding]:

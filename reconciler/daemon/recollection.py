@@ -17,6 +17,7 @@ from reconciler.planning.claims import Claims
 from reconciler.planning.destination import Destination
 from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.left import Left
+from reconciler.planning.outcome import Outcome
 from reconciler.planning.state import DestinationState
 from reconciler.planning.wanted import Wanted
 from reconciler.rules.variant import RoomResult
@@ -75,15 +76,23 @@ class Recollection:
     ) -> DestinationPlan | None:
         """Return the plan that a destination was left with, if it still holds."""
         known = self._known.get(destination.key)
-        if known is None or known.destination != destination:
+        if known is None or not _stands(known, destination, refs):
             return None
         holds = (
-            all(refs.get(name) == commit for name, commit in known.refs.items())
-            and known.left.is_wanted_so(claims)
+            known.left.is_wanted_so(claims)
             and known.left.answers.keys().isdisjoint(self._moved)
             and said(known) == known.said
         )
         return known.left.plan if holds else None
+
+    def settled(
+        self, destination: Destination, refs: Mapping[str, CommitId], claims: Claims, said: Callable[[Known], Said]
+    ) -> Mapping[str, Outcome]:
+        """Return what packages of a destination that is planned again come to by themselves, as far as that holds."""
+        known = self._known.get(destination.key)
+        if known is None or not _stands(known, destination, refs) or said(known) != known.said:
+            return {}
+        return known.left.settled(claims, self._moved)
 
     def fleet(self, plan: FleetPlan) -> FleetPlan | None:
         """Return the plan that the next pass over the same comes to; None where it has to look at a destination."""
@@ -110,3 +119,8 @@ class Recollection:
                 frozenset(one.items()): one for one in (known.left.answers for known in self._known.values())
             }
             self._answers = {name: answer for one in self._shared.values() for name, answer in one.items()}
+
+
+def _stands(known: Known, destination: Destination, refs: Mapping[str, CommitId]) -> bool:
+    """Return whether a destination is the one that was left, with its refs where they were."""
+    return known.destination == destination and all(refs.get(name) == commit for name, commit in known.refs.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
 from reconciler.packages.functions.facts import is_function
@@ -12,7 +13,7 @@ from reconciler.planning.fleet import DestinationPlan
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Unchanged
 from reconciler.planning.plan import Decided
 from reconciler.planning.state import DestinationState
-from reconciler.planning.templates import takes_part
+from reconciler.planning.templates import takes_part, was_looked_at
 from reconciler.planning.unmoved import is_alike, trace_of
 from reconciler.rules.variant import Variant
 from reconciler.snapshot.trace import Answers, Trace
@@ -39,6 +40,25 @@ class Left:
                 one is other or is_alike(one, other) for one, other in zip(claims.variants, self.variants, strict=True)
             )
         )
+
+    def settled(self, claims: Claims, moved: Set[str]) -> Mapping[str, Outcome]:
+        """Return what packages come to by themselves, whatever others beside them do, while nothing else moved there.
+
+        Those are wanted as before, and no question of theirs is among those that have `moved`.
+        """
+        places = [one.place for one in self.variants]
+        if [one.place for one in claims.variants] != places or claims.stalled != self.stalled:
+            return {}
+        stayed = {
+            one.place.package
+            for one, other in zip(claims.variants, self.variants, strict=True)
+            if one is other or is_alike(one, other)
+        }
+        found = {one.variant.place.package: one for one in self.plan.outcomes if isinstance(one, Unchanged)}
+        return {
+            name: one for name, one in found.items()
+            if name in stayed and was_looked_at(one.record.trace) and moved.isdisjoint(one.record.trace)
+        }  # fmt: skip
 
 
 def left_by(decided: Decided, plan: DestinationPlan, state: DestinationState, answers: Answers) -> Left | None:

@@ -29,7 +29,7 @@ def make_anew(variant: Variant, surveyed: Surveyed) -> MadeAnew:
     winners, _ = chosen(surveyed.claims, surveyed.ground.state)
     asked = {name: ask(one, surveyed.claims, surveyed.ground) for name, one in winners.items()}
     asked[package] = _ask_anew(variant, surveyed.claims, surveyed.ground)
-    found = decide_together(asked.values(), surveyed.claims, surveyed.ground, shop)
+    found = decide_together(asked.values(), surveyed.claims, surveyed.ground, shop, {})
     return MadeAnew(found.outcomes[package], found.rendered.get(package))
 
 

@@ -62,9 +62,9 @@ def decide_wanted(
 ) -> tuple[Decided, Mapping[str, Rendered]]:
     """Return what becomes of the packages that are wanted, by what is asked of each, and the renders that it took."""
     winners, losers = chosen(one.claims, one.ground.state)
-    asked = (asking(variant, one.claims, one.ground) for variant in winners.values())
-    found = decide_together(asked, one.claims, one.ground, shop)
-    outcomes = tuple(found.outcomes.values())
+    asked = (asking(each, one.claims, one.ground) for name, each in winners.items() if name not in one.settled)
+    found = decide_together(asked, one.claims, one.ground, shop, one.settled)
+    outcomes = tuple(found.outcomes[name] for name in winners)
     # what a render has just read need not be read again to tell of it
     words = {
         each.variant.place.package: shop.writer.words(each, one.destination) for each in outcomes if _is_draft(each)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reconciler.krm.findings import Finding
@@ -13,6 +14,7 @@ from reconciler.planning.drafts import Writer
 from reconciler.planning.fleet import DestinationPlan
 from reconciler.planning.ground import Ground, Objects
 from reconciler.planning.ingredients import Sources
+from reconciler.planning.outcome import Outcome
 from reconciler.planning.recovery import recover
 from reconciler.planning.standing import Heads, recognise, settle_drafts
 from reconciler.planning.state import DestinationState
@@ -36,13 +38,17 @@ class Workshop:
 
 @dataclass(frozen=True)
 class Surveyed:
-    """One destination with who wants what of it, and the ground: its state brought up to date with its branches."""
+    """One destination with who wants what of it, and the ground: its state brought up to date with its branches.
+
+    `settled` are outcomes that are known by package, as deciding on those would come to them again.
+    """
 
     destination: Destination
     claims: Claims
     before: DestinationState
     ground: Ground
     shop: Workshop
+    settled: Mapping[str, Outcome] = field(default_factory=dict, kw_only=True)
 
 
 def survey(

@@ -45,13 +45,15 @@ class Together:
     rendered: Mapping[str, Rendered]
 
 
-def decide_together(questions: Iterable[Question], claims: Claims, ground: Ground, shop: Workshop) -> Together:
-    """Return what becomes of each package that is wanted on a destination.
+def decide_together(
+    questions: Iterable[Question], claims: Claims, ground: Ground, shop: Workshop, settled: Mapping[str, Outcome]
+) -> Together:
+    """Return what becomes of each package that is wanted on a destination; `settled` is known of others there.
 
     A first round asks each by itself. Only where parents and children of templates are among them, a second one asks
     those again, when it is known what all of them have.
     """
-    run = _Together({one.variant.place.package: one for one in questions}, claims, ground, shop)
+    run = _Together({one.variant.place.package: one for one in questions}, claims, ground, shop, dict(settled))
     outcomes = run.outcomes()
     return Together(outcomes, {**run.plain, **run.templated})
 

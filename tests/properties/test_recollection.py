@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reconciler.daemon import desk
+from reconciler.planning import together
 from tests.properties.review_world import TEMPLATES, ReviewWorld
 from tests.properties.test_review_machine import CLUSTER, CONFIG, DRAFT, EDIT, MERGE, UPSTREAM, Happening, happening
 
@@ -38,26 +39,29 @@ def test_a_warm_service_leaves_what_a_fresh_one_leaves(template: str, days: list
 
 
 @pytest.mark.parametrize(
-    ("what", "looked_at"),
+    ("what", "looked_at", "decided"),
     [
-        pytest.param(("write", "note.yaml", "kind: Note\napiVersion: v1\nmetadata: {name: note}\n"), 0, id="elsewhere"),
-        pytest.param(("region", "north", "b"), 1, id="an-object-of-one-cluster"),
-        pytest.param(("wish", "berlin", "logs", 2), 1, id="a-variant-of-one-cluster"),
-        pytest.param(("release", "gateway", 1, 5), 2, id="an-upstream-of-both"),
-        pytest.param(("edit", "draft", 0, "replicas"), 1, id="an-edit-of-one-draft"),
+        pytest.param(("write", "note.yaml", "kind: Note\napiVersion: v1\nmetadata: {name: note}\n"), 0, 0, id="elsewhere"),
+        pytest.param(("region", "north", "b"), 1, 1, id="an-object-of-one-cluster"),
+        pytest.param(("wish", "berlin", "logs", 2), 1, 1, id="a-variant-of-one-cluster"),
+        pytest.param(("release", "gateway", 1, 5), 2, 2, id="an-upstream-of-both"),
+        pytest.param(("edit", "draft", 0, "replicas"), 1, 3, id="an-edit-of-one-draft"),
     ],
 )
 def test_only_what_moved_is_looked_at(
-    what: Happening, looked_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    what: Happening, looked_at: int, decided: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = ReviewWorld.new(tmp_path / "world", TEMPLATES[0])
     world.run("first")
     seen = []
     survey = desk.survey
     monkeypatch.setattr(desk, "survey", lambda *asked: seen.append(asked[0].name) or survey(*asked))
+    packages = []
+    decide = together.decide
+    monkeypatch.setattr(together, "decide", lambda *asked: packages.append(asked[0].variant.place) or decide(*asked))
 
     world.happens(what)
     world.run("first")
 
-    assert len(seen) == looked_at, seen
+    assert (len(seen), len(packages)) == (looked_at, decided), packages
     world.close()

@@ -74,7 +74,7 @@ class World:
             self.renderer.answers, self.trees, self.render, None, "drafts/{repository}", 0,  # type: ignore[arg-type]
         )  # fmt: skip
         claims = Claims((), frozenset(), frozenset(), complete=True)
-        return decide_together(self.questions(), claims, ground, shop)
+        return decide_together(self.questions(), claims, ground, shop, {})
 
     def alone(self) -> dict[str, Outcome]:
         answers = self.renderer.answers
