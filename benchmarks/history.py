@@ -26,7 +26,7 @@ sys.path.insert(0, str(PROJECT))
 from structlog.testing import capture_logs  # noqa: E402
 
 from benchmarks.passes import service  # noqa: E402
-from benchmarks.scale.world import PACKAGES_FOLDER, Sizes, build_world, change_an_object, look_elsewhere  # noqa: E402
+from benchmarks.scale.world import PACKAGES_FOLDER, Sizes, build_world, change_objects, look_elsewhere  # noqa: E402
 from reconciler.daemon.passes import Passes  # noqa: E402
 
 SIZES = Sizes(clusters=40, region=10)
@@ -69,7 +69,7 @@ def _stretches(world: Path, commits: int) -> Iterator[Stretch]:
     for number in range(1, commits + 1):
         look_elsewhere(world, number)
         if number % AN_OBJECT_EVERY == 0:
-            change_an_object(world, f"word-{number}")
+            change_objects(world, f"word-{number}")
         if number % PUBLISHED_EVERY == 0:
             _publish(world)
         _commit(f"commit {number}")

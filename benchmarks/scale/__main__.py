@@ -30,7 +30,7 @@ from benchmarks.scale.world import (  # noqa: E402
     PACKAGES_FOLDER,
     Sizes,
     build_world,
-    change_an_object,
+    change_objects,
     look_elsewhere,
     release,
 )
@@ -77,7 +77,7 @@ def main(
     with place_for(folder) as place:
         world = place / "world"
         build_world(world, sizes)
-        rows = [*_rows(world, place, workers, profile)]
+        rows = [*_rows(world, sizes, place, workers, profile)]
     if as_json:
         click.echo(json.dumps([{**asdict(one), "ratio": one.ratio} for one in rows], indent=2))
     else:
@@ -86,7 +86,7 @@ def main(
         raise SystemExit(1)
 
 
-def _rows(world: Path, place: Path, workers: int, profile: str) -> Iterator[Row]:
+def _rows(world: Path, sizes: Sizes, place: Path, workers: int, profile: str) -> Iterator[Row]:
     """Yield the passes of one service in turn, and of a new one in the end."""
     empty = refs_of(world)
     with _Service(world, workers, profile) as service:
@@ -100,16 +100,20 @@ def _rows(world: Path, place: Path, workers: int, profile: str) -> Iterator[Row]
         service.run("elsewhere, for the first time")
         look_elsewhere(world, 2)
         yield _row("a change that nobody reads", service.run("elsewhere"), fetch, f"fetch {fetch:.2f} s", 3.0)
-        change_an_object(world, "second")
-        before = refs_of(world)
-        one = service.run("one object")
-        floors = floors_of(world, before, refs_of(world), place / "floors")
-        yield _row("one injected object of 1 %", one, floors.total, floors.words(), 3.0)
+
+        def changed(told: str, name: str, limit: float) -> Row:
+            before = refs_of(world)
+            one = service.run(name)
+            floors = floors_of(world, before, refs_of(world), place / "floors")
+            return _row(told, one, floors.total, floors.words(), limit)
+
+        change_objects(world, "second")
+        yield changed(f"one injected object, of {sizes.region} packages", "one object", 3.0)
+        if sizes.regions_of_one_percent > 1:
+            change_objects(world, "third", sizes.regions_of_one_percent)
+            yield changed("injected objects of 1 %", "objects", 3.0)
         release(world)
-        before = refs_of(world)
-        new = service.run("new version")
-        floors = floors_of(world, before, refs_of(world), place / "floors")
-        yield _row("a new version of one package of ten", new, floors.total, floors.words(), 4.0)
+        yield changed("a new version of one package of ten", "new version", 4.0)
     for name, forgets in (("restart", False), ("restart, with an empty cache of passes", True)):
         state = reading_of_states(world) + no_change_fetch(world)
         with _Service(world, workers, profile, forgets=forgets) as service:

@@ -35,6 +35,7 @@ INJECTED = {"gke": ("ConfigMap", "", "gcp"), "kind": ("WorkloadCluster", "infra.
 RELEASED = "operator"
 """The package that gets a new version."""
 CHANGED_REGION = 3
+"""The first of those whose object changes."""
 SECONDS = 1_767_225_600
 
 
@@ -55,6 +56,11 @@ class Sizes:
         """The number of packages on clusters."""
         return self.clusters * len(PACKAGES)
 
+    @property
+    def regions_of_one_percent(self) -> int:
+        """The regions whose objects reach one package in a hundred: each reaches one of every cluster that it has."""
+        return max(1, self.variants // 100 // self.region)
+
 
 def build_world(folder: Path, sizes: Sizes, packages: Path = PACKAGES_FOLDER) -> None:
     """Build the world in a new folder: `config/`, `catalog.git`, and `fleet-0.git` and so on."""
@@ -70,9 +76,10 @@ def build_world(folder: Path, sizes: Sizes, packages: Path = PACKAGES_FOLDER) ->
         _set_file(folder, name).write_text(_set(name, "v1"))
 
 
-def change_an_object(folder: Path, word: str) -> None:
-    """Change the object that one package has injected on the clusters of one region."""
-    (folder / "config" / "regions" / f"region-{CHANGED_REGION:03}.yaml").write_text(_region(CHANGED_REGION, word))
+def change_objects(folder: Path, word: str, regions: int = 1) -> None:
+    """Change the object that one package has injected on the clusters of a region, in so many regions."""
+    for region in range(CHANGED_REGION, CHANGED_REGION + regions):
+        (folder / "config" / "regions" / f"region-{region:03}.yaml").write_text(_region(region, word))
 
 
 def release(folder: Path) -> None:
