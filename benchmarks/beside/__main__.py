@@ -1,0 +1,190 @@
+"""The same packages on the same clusters: the service, and scripts around kustomize and kpt, in one run.
+
+    python -m benchmarks beside                          20 clusters with ten packages each; about ten minutes
+    python -m benchmarks beside --clusters 50 --runs 3   a larger one, medians of three
+    python -m benchmarks beside --kustomize PATH --kpt PATH --set-labels PATH
+
+Each does it twice: everything for the first time, and again when the object of one region in ten has changed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import median
+
+import click
+from structlog.testing import capture_logs
+
+PROJECT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(PROJECT))
+
+from benchmarks.beside.fleet import Cost, Place, Script, cost_of, costs_of  # noqa: E402
+from benchmarks.beside.kpt import Kpt  # noqa: E402
+from benchmarks.beside.kustomize import Kustomize  # noqa: E402
+from benchmarks.beside.outputs import Outputs, outputs_of  # noqa: E402
+from benchmarks.passes import in_a_process, service  # noqa: E402
+from benchmarks.scale.world import PACKAGES_FOLDER, Sizes, build_world, change_an_object  # noqa: E402
+from reconciler import __version__  # noqa: E402
+
+OURS = "reconciler"
+HOW_TO_GET = {
+    "kustomize": "go install sigs.k8s.io/kustomize/kustomize/v5@v5.8.2",
+    "kpt": "see https://kpt.dev/installation",
+    "set-labels": "cd benchmarks/beside/set_labels && go build -o ~/go/bin/set-labels .",
+}
+AT_ONCE = (1, 2)
+NOTES = """\
+All: the label on all objects, the cluster's name in a ConfigMap of each package, the region's object in two packages;
+  commits and a push for each cluster that has something new, to a branch of its own in repositories on this disk.
+reconciler: the packages' own functions as well; a commit for each package that says why, a status, its state, and a
+  three-way merge with what people change. Its start, once, is not in the figures: {start:.1f} CPU seconds.
+kustomize: of the packages' own functions the namespaces and two replacements. No comments, one file for each package;
+  what people change there is overwritten. One process for each package, in each run.
+kpt: of the packages' own functions none, for they are containers; the label is set by a program. One `kpt pkg get` for
+  each package, only in the first run, for nothing new is upstream in the second; then `kpt fn render` of each package,
+  or of each cluster with all that it has. What people change there is kept, as far as the functions keep it.
+Both scripts: everything in each run, whatever has changed; no status, nothing for the case that others push, too.
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One contender: how many processes at once, and what both runs cost, and before them to be there."""
+
+    tool: str
+    version: str
+    at_once: int
+    first: Cost
+    changed: Cost
+    start: Cost
+
+
+@click.command()
+@click.option("--clusters", type=click.IntRange(min=4), default=20, show_default=True)
+@click.option("--runs", default=1, show_default=True, help="Runs to take the medians of.")
+@click.option("--kustomize", default="kustomize", show_default=True, help="The program, by name or path.")
+@click.option("--kpt", default="kpt", show_default=True, help="The program, by name or path.")
+@click.option("--set-labels", default="set-labels", show_default=True, help="A function for kpt, as a program.")
+@click.option("--inside", type=click.Path(path_type=Path), hidden=True)
+@click.option("--workers", default=1, hidden=True)
+def main(clusters: int, runs: int, inside: Path | None, workers: int, **tools: str) -> None:
+    """Let all that are there do the same, check what they did, and tell what it cost."""
+    if inside:
+        click.echo(json.dumps([asdict(one) for one in _serve(inside, workers)]))
+        return
+    if not PACKAGES_FOLDER.is_dir():
+        raise SystemExit(f"the packages are read from {PACKAGES_FOLDER}, which is not there")
+    # a tenth of the clusters, or nearly, share the object that changes
+    sizes = Sizes(clusters, max(1, clusters // 10))
+    scripts = dict(_scripts({name.replace("_", "-"): shutil.which(path) for name, path in tools.items()}))
+    measured = [[*_run(sizes, scripts)] for _ in range(runs)]
+    rows = [_middle(one) for one in zip(*measured, strict=True)]
+    click.echo(
+        f"\n{clusters} clusters with ten packages each, medians of {runs}; then an object of {sizes.region} changes\n"
+    )
+    click.echo("\n".join([*_table("first run", sizes, rows, "first"), "", *_table("changed", sizes, rows, "changed")]))
+    click.echo(f"\n{NOTES.format(start=rows[0].start.cpu_seconds)}", nl=False)
+
+
+def _scripts(tools: dict[str, str | None]) -> Iterator[tuple[str, tuple[str, Script]]]:
+    """Yield the scripts whose tools are there, by name with version, and say of the others how to get them."""
+    for name, path in tools.items():
+        if not path:
+            click.echo(f"{name} is not there, so what needs it is left out; to get it: {HOW_TO_GET[name]}")
+    kustomize, kpt, labels = tools["kustomize"], tools["kpt"], tools["set-labels"]
+    if kustomize:
+        yield "kustomize", (_version(kustomize), Kustomize(kustomize))
+    if kpt and labels:
+        version = _version(kpt)
+        yield "kpt, by package", (version, Kpt(kpt, labels, by_cluster=False))
+        yield "kpt, by cluster", (version, Kpt(kpt, labels, by_cluster=True))
+
+
+def _version(tool: str) -> str:
+    return subprocess.check_output([tool, "version"], text=True).split()[0]
+
+
+def _run(sizes: Sizes, scripts: Mapping[str, tuple[str, Script]]) -> Iterator[Row]:
+    """Let each contender do both runs in a world of its own, and tell what has come out beside what came out here."""
+    for at_once in AT_ONCE:
+        with _place(sizes) as place:
+            start, first, changed = _ours(place, at_once)
+            ours = outputs_of(place)
+        _tell(OURS, at_once, ours, ours)
+        yield Row(OURS, __version__, at_once, first, changed, start)
+        for name, (version, script) in scripts.items():
+            with _place(sizes) as place:
+                first, changed = costs_of(script, place, at_once)
+                _tell(name, at_once, outputs_of(place), ours)
+            yield Row(name, version, at_once, first, changed, Cost(0, 0))
+
+
+@contextmanager
+def _place(sizes: Sizes) -> Iterator[Place]:
+    with tempfile.TemporaryDirectory(prefix="beside-") as temporary:
+        place = Place(Path(temporary).resolve(), sizes)
+        build_world(place.world, sizes)
+        yield place
+
+
+def _tell(name: str, at_once: int, found: Outputs, ours: Outputs) -> None:
+    click.echo(f"{name}, {at_once} at once: {found.words(ours)}")
+
+
+def _ours(place: Place, workers: int) -> list[Cost]:
+    """Return what the service costs in a process of its own: to be there, a first pass, one after the change."""
+    told = in_a_process(__file__, ["--inside", str(place.world), "--workers", str(workers)])
+    return [Cost(**one) for one in told]
+
+
+def _serve(world: Path, workers: int) -> Iterator[Cost]:
+    os.chdir(world)
+    passes = service("./fleet-0.git", workers)
+    yield Cost(0, sum(os.times()[:4]))
+    with capture_logs():
+        yield cost_of(passes.run)
+        change_an_object(world, "second")
+        yield cost_of(passes.run)
+
+
+def _middle(rows: Sequence[Row]) -> Row:
+    """Return the medians of the same contender's rows."""
+    return replace(
+        rows[0],
+        first=_median([one.first for one in rows]),
+        changed=_median([one.changed for one in rows]),
+        start=_median([one.start for one in rows]),
+    )
+
+
+def _median(costs: Sequence[Cost]) -> Cost:
+    return Cost(median(one.seconds for one in costs), median(one.cpu_seconds for one in costs))
+
+
+def _table(title: str, sizes: Sizes, rows: Sequence[Row], name: str) -> Iterator[str]:
+    """Yield one run as a table; ratios are to the service with as many processes."""
+    yield f"| {title} | version | at once | seconds | to ours | CPU seconds | CPU ms a package | to ours |"
+    yield f"|---|---|{'---:|' * 6}"
+    ours: dict[int, Cost] = {one.at_once: getattr(one, name) for one in rows if one.tool == OURS}
+    for row in rows:
+        cost: Cost = getattr(row, name)
+        base = ours[row.at_once]
+        figures = (
+            row.tool, row.version, row.at_once, f"{cost.seconds:.1f}", f"{cost.seconds / base.seconds:.2f}",
+            f"{cost.cpu_seconds:.1f}", f"{cost.cpu_seconds * 1000 / sizes.variants:.1f}",
+            f"{cost.cpu_seconds / base.cpu_seconds:.2f}",
+        )  # fmt: skip
+        yield f"| {' | '.join(map(str, figures))} |"
+
+
+if __name__ == "__main__":
+    main()
