@@ -1,6 +1,6 @@
 """The same packages on the same clusters: the service, and scripts around kustomize and kpt, in one run.
 
-    python -m benchmarks beside                          20 clusters with ten packages each; about ten minutes
+    python -m benchmarks beside                          20 clusters with ten packages each; about eight minutes
     python -m benchmarks beside --clusters 50 --runs 3   a larger one, medians of three
     python -m benchmarks beside --kustomize PATH --kpt PATH --set-labels PATH
 
@@ -27,7 +27,7 @@ from structlog.testing import capture_logs
 PROJECT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(PROJECT))
 
-from benchmarks.beside.fleet import Cost, Place, Script, cost_of, costs_of  # noqa: E402
+from benchmarks.beside.fleet import Cost, Place, Script, cost_of, costs_of, cpu_seconds  # noqa: E402
 from benchmarks.beside.kpt import Kpt  # noqa: E402
 from benchmarks.beside.kustomize import Kustomize  # noqa: E402
 from benchmarks.beside.outputs import Outputs, outputs_of  # noqa: E402
@@ -149,7 +149,7 @@ def _ours(place: Place, workers: int) -> list[Cost]:
 def _serve(world: Path, workers: int) -> Iterator[Cost]:
     os.chdir(world)
     passes = service("./fleet-0.git", workers)
-    yield Cost(0, sum(os.times()[:4]))
+    yield Cost(0, cpu_seconds())
     with capture_logs():
         yield cost_of(passes.run)
         change_an_object(world, "second")

@@ -127,11 +127,36 @@ def costs_of(script: Script, place: Place, at_once: int) -> tuple[Cost, Cost]:
 
 
 def cost_of(work: Callable[[], object]) -> Cost:
-    """Return what something costs, in this process and in those that it has started."""
-    before, began = os.times(), time.perf_counter()
+    """Return what something costs, in this process and in all that are below it."""
+    before, began = cpu_seconds(), time.perf_counter()
     work()
-    seconds, after = time.perf_counter() - began, os.times()
-    return Cost(seconds, sum(after[:4]) - sum(before[:4]))
+    seconds = time.perf_counter() - began
+    return Cost(seconds, cpu_seconds() - before)
+
+
+def cpu_seconds() -> float:
+    """Return the CPU seconds of this process and of all below it, those that have ended as well as those that live.
+
+    `os.times` knows of children only when they have ended and were waited for here: it misses the service's workers,
+    which a server of forks waits for, and the git processes that it keeps. So Linux is asked for the whole tree.
+    """
+    figures = dict(_processes())
+    family, found = {os.getpid()}, 0
+    while len(family) > found:
+        found = len(family)
+        family |= {pid for pid, (parent, _) in figures.items() if parent in family}
+    return sum(figures[pid][1] for pid in family) / os.sysconf("SC_CLK_TCK")
+
+
+def _processes() -> Iterator[tuple[int, tuple[int, int]]]:
+    """Yield all processes with their parent and their ticks, which include those of children that they waited for."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            # it has ended meanwhile
+            continue
+        yield int(folder.name), (int(fields[1]), sum(map(int, fields[11:15])))
 
 
 def _run(script: Script, place: Place, at_once: int) -> None:
