@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-SHARED = ("__main__", "passes")
+SHARED = ("__main__", "passes", "processes")
 
 
 def names() -> dict[str, str]:

@@ -19,6 +19,7 @@ from typing import Any
 
 from structlog.testing import capture_logs
 
+from benchmarks.processes import cpu_seconds
 from reconciler import VALUES_BETWEEN_COLLECTIONS
 from reconciler.daemon.passes import Passes
 from reconciler.daemon.settled import Memory
@@ -113,11 +114,10 @@ def service(
 
 def measured(name: str, passes: Passes, *, profiled: bool) -> Measure:
     """Run a pass; CPU seconds count git's processes, too, and a profile goes to the standard error."""
-    before, began = os.times(), time.perf_counter()
+    before, began = cpu_seconds(), time.perf_counter()
     with capture_logs():
         run_profiled(passes.run) if profiled else passes.run()
-    seconds, after = time.perf_counter() - began, os.times()
-    cpu = sum(after[:4]) - sum(before[:4])
+    seconds, cpu = time.perf_counter() - began, cpu_seconds() - before
     counts = {} if passes.told.skipped else passes.told.counts
     # Linux counts in KiB, macOS in bytes
     unit = 2**20 if sys.platform == "darwin" else 2**10

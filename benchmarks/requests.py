@@ -28,6 +28,7 @@ sys.path.insert(0, str(PROJECT))
 from structlog.testing import capture_logs  # noqa: E402
 
 from benchmarks.fleet_world import Sizes, build_world, change_a_region  # noqa: E402
+from benchmarks.processes import cpu_seconds  # noqa: E402
 from reconciler.daemon.backoff import Backoff  # noqa: E402
 from reconciler.daemon.passes import Passes  # noqa: E402
 from reconciler.daemon.request_board import Forges, RequestBoard  # noqa: E402
@@ -163,11 +164,10 @@ def _service(forge: MemoryForge, clock: Clock) -> Passes:
 
 def _measure(name: str, passes: Passes, forge: MemoryForge) -> Measure:
     forge.calls.clear()
-    before, began = os.times(), time.perf_counter()
+    before, began = cpu_seconds(), time.perf_counter()
     with capture_logs():
         passes.run()
-    seconds, after = time.perf_counter() - began, os.times()
-    cpu = sum(after[:4]) - sum(before[:4])
+    seconds, cpu = time.perf_counter() - began, cpu_seconds() - before
     renders = passes.told.counts.get("renders", 0) if not passes.told.skipped else 0
     return Measure(name, round(seconds, 2), round(cpu, 2), renders, dict(forge.calls), len(forge._open))
 

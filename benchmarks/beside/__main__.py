@@ -27,12 +27,13 @@ from structlog.testing import capture_logs
 PROJECT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(PROJECT))
 
-from benchmarks.beside.fleet import Cost, Place, Script, cost_of, costs_of, cpu_seconds  # noqa: E402
+from benchmarks.beside.fleet import Cost, Place, Script, cost_of, costs_of  # noqa: E402
 from benchmarks.beside.kpt import Kpt  # noqa: E402
 from benchmarks.beside.kustomize import Kustomize  # noqa: E402
 from benchmarks.beside.outputs import Outputs, outputs_of  # noqa: E402
 from benchmarks.passes import in_a_process, service  # noqa: E402
-from benchmarks.scale.world import PACKAGES_FOLDER, Sizes, build_world, change_an_object  # noqa: E402
+from benchmarks.processes import cpu_seconds  # noqa: E402
+from benchmarks.scale.world import PACKAGES_FOLDER, Sizes, build_world, change_objects  # noqa: E402
 from reconciler import __version__  # noqa: E402
 
 OURS = "reconciler"
@@ -152,7 +153,7 @@ def _serve(world: Path, workers: int) -> Iterator[Cost]:
     yield Cost(0, cpu_seconds())
     with capture_logs():
         yield cost_of(passes.run)
-        change_an_object(world, "second")
+        change_objects(world, "second")
         yield cost_of(passes.run)
 
 

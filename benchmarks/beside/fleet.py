@@ -14,7 +14,8 @@ from typing import Protocol
 
 import yaml
 
-from benchmarks.scale.world import INJECTED, Sizes, change_an_object
+from benchmarks.processes import cpu_seconds
+from benchmarks.scale.world import INJECTED, Sizes, change_objects
 
 LABEL = ("example.com/fleet", "edge")
 RECEIVERS = {"gke": "gcp-context", "kind": "workload-cluster"}
@@ -121,7 +122,7 @@ def costs_of(script: Script, place: Place, at_once: int) -> tuple[Cost, Cost]:
     script.prepare(place)
     script.take_values(place)
     first = cost_of(lambda: _run(script, place, at_once))
-    change_an_object(place.world, "second")
+    change_objects(place.world, "second")
     script.take_values(place)
     return first, cost_of(lambda: _run(script, place, at_once))
 
@@ -132,31 +133,6 @@ def cost_of(work: Callable[[], object]) -> Cost:
     work()
     seconds = time.perf_counter() - began
     return Cost(seconds, cpu_seconds() - before)
-
-
-def cpu_seconds() -> float:
-    """Return the CPU seconds of this process and of all below it, those that have ended as well as those that live.
-
-    `os.times` knows of children only when they have ended and were waited for here: it misses the service's workers,
-    which a server of forks waits for, and the git processes that it keeps. So Linux is asked for the whole tree.
-    """
-    figures = dict(_processes())
-    family, found = {os.getpid()}, 0
-    while len(family) > found:
-        found = len(family)
-        family |= {pid for pid, (parent, _) in figures.items() if parent in family}
-    return sum(figures[pid][1] for pid in family) / os.sysconf("SC_CLK_TCK")
-
-
-def _processes() -> Iterator[tuple[int, tuple[int, int]]]:
-    """Yield all processes with their parent and their ticks, which include those of children that they waited for."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            # it has ended meanwhile
-            continue
-        yield int(folder.name), (int(fields[1]), sum(map(int, fields[11:15])))
 
 
 def _run(script: Script, place: Place, at_once: int) -> None:

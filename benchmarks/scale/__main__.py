@@ -25,6 +25,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(PROJECT))
 
 from benchmarks.fleet_world import place_for  # noqa: E402
+from benchmarks.processes import cpu_seconds, resident_mib  # noqa: E402
 from benchmarks.scale.floors import floors_of, no_change_fetch, reading_of_states, refs_of  # noqa: E402
 from benchmarks.scale.world import (  # noqa: E402
     PACKAGES_FOLDER,
@@ -161,28 +162,8 @@ class _Service:
 
     def _watch(self) -> None:
         while self._process.poll() is None:
-            self._peak = max(self._peak, sum(map(_proportional_mib, _family(self._process.pid))))
+            self._peak = max(self._peak, resident_mib(self._process.pid))
             time.sleep(0.2)
-
-
-def _family(pid: int) -> Iterator[int]:
-    yield pid
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        return
-    for child in children:
-        yield from _family(int(child))
-
-
-def _proportional_mib(pid: int) -> float:
-    """Return the memory of a process; what it shares with others counts once for all of them."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        # it has ended meanwhile
-        return 0.0
-    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
 
 
 def _serve(world: Path, workers: int, profile: str) -> None:
@@ -203,13 +184,13 @@ def _serve(world: Path, workers: int, profile: str) -> None:
     os.chdir(world)
     passes = service("./fleet-0.git", workers, last_pass)
     for line in sys.stdin:
-        before, began = os.times(), time.perf_counter()
+        before, began = cpu_seconds(), time.perf_counter()
         with capture_logs():
             run_profiled(passes.run) if line.strip() == profile else passes.run()
-        seconds, after = time.perf_counter() - began, os.times()
+        seconds, cpu = time.perf_counter() - began, cpu_seconds() - before
         counts = {} if passes.told.skipped else passes.told.counts
         told = {
-            "seconds": round(seconds, 3), "cpu_seconds": round(sum(after[:4]) - sum(before[:4]), 2),
+            "seconds": round(seconds, 3), "cpu_seconds": round(cpu, 2),
             "renders": counts.get("renders", 0), "drafts": counts.get("drafted", 0),
         }  # fmt: skip
         print(json.dumps(told), flush=True)
