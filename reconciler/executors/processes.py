@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.context import BaseContext
+from threading import Thread
 
 from reconciler.executors.batches import PackedJobs, PackedOrders, in_order, pack, pack_jobs, pack_orders
 from reconciler.executors.bench import Batch, Bench
@@ -109,7 +112,7 @@ class _Worker:
         self.waiting = 0
 
     def _started(self) -> ProcessPoolExecutor:
-        pool = ProcessPoolExecutor(1, get_context("forkserver"), _begin, (self._kitchen,))
+        pool = ProcessPoolExecutor(1, _fork_server(self._kitchen), _begin, (self._kitchen,))
         self._greeting = pool.submit(_greet)
         return pool
 
@@ -167,6 +170,13 @@ class _Worker:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
+def _fork_server(kitchen: Kitchen) -> BaseContext:
+    """Return what starts workers; it stays, and has loaded once what each of them needs."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload([__name__, type(kitchen).__module__])
+    return context
+
+
 # what follows runs in a worker
 
 _bench: Bench
@@ -177,8 +187,17 @@ _orders: dict[str, bytes] = {}
 def _begin(kitchen: Kitchen) -> None:
     # who interrupts the service at a terminal means the service, which ends its push first, and then us
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_the_service, daemon=True).start()
     global _bench  # noqa: PLW0603 - the one value of a process that does nothing else
     _bench = Bench(kitchen)
+
+
+def _end_with_the_service() -> None:
+    """End this process when the service is gone, however it went: nobody else would end it."""
+    service = parent_process()
+    assert service, "a worker was started by somebody"
+    service.join()
+    os._exit(1)
 
 
 def _greet() -> None:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -122,6 +127,51 @@ def test_a_render_that_ends_every_worker_holds_up_no_other(
     assert after.outcomes["lisbon/gateway"] == "draft"
     use(monkeypatch, None)
     assert world.sync().outcomes["berlin/gateway"] == "draft"
+
+
+SERVICE = """
+import sys
+from pathlib import Path
+from reconciler.executors.processes import Processes
+from reconciler.wiring import parts
+from tests.executors.test_executors import kitchen
+from tests.support.kitchens import Endless
+from tests.support.world import small_world
+
+world = small_world(Path(sys.argv[1]))
+executor = Processes(2, Endless(kitchen(world), "berlin/gateway", sys.argv[2], once=False), worth_starting=1)
+parts.build_executor = lambda settings: executor
+world.sync()
+"""
+
+
+def test_no_worker_outlives_a_service_that_is_killed(tmp_path: Path) -> None:
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    command = [sys.executable, "-c", SERVICE, str(tmp_path / "world"), str(marks)]
+    service = subprocess.Popen(command, cwd=Path(__file__).parents[2])
+    while not (found := [*marks.iterdir()]):
+        assert service.poll() is None
+        time.sleep(0.05)
+
+    service.kill()
+    service.wait()
+
+    worker = int(found[0].name)
+    for _ in range(600):
+        if not is_there(worker):
+            return
+        time.sleep(0.05)
+    os.kill(worker, signal.SIGKILL)
+    pytest.fail("a worker goes on for nobody")
+
+
+def is_there(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize(
