@@ -106,8 +106,8 @@ def test_an_edit_renders_what_can_feel_it(
     assert world.sync().is_silent
 
 
-MANY_EDGE = tuple(f"edge-{number:03}" for number in range(30))
-MANY = (*MANY_EDGE, *(f"core-{number:03}" for number in range(270)))
+MANY_EDGE = tuple(f"edge-{number:03}" for number in range(20))
+MANY = (*MANY_EDGE, *(f"core-{number:03}" for number in range(100)))
 MANY_PRESETS = tuple(f"logs-{number:02}" for number in range(20))
 CHANGED = "logs-13"
 

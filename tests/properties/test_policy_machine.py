@@ -157,7 +157,7 @@ class PolicyMachine(RuleBasedStateMachine):
 TestPolicyMachine = PolicyMachine.TestCase
 TestPolicyMachine.settings = settings(
     # a step of this world takes longer than one of the other: there are more packages, and worlds to compare with
-    settings(PROFILES["ci"], max_examples=2, stateful_step_count=8)
+    settings(PROFILES["ci"], max_examples=2, stateful_step_count=6)
     if (profile := os.environ.get("HYPOTHESIS_PROFILE", "ci")) == "ci"
     else PROFILES[profile],
     deadline=None,
