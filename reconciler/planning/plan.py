@@ -69,7 +69,9 @@ def decide_wanted(
     words = {
         each.variant.place.package: shop.writer.words(each, one.destination) for each in outcomes if _is_draft(each)
     }
-    decided = Decided(one.destination, one.claims, one.before, one.ground, shop, outcomes, tuple(losers), words)
+    decided = Decided(
+        one.destination, one.claims, one.before, one.ground, shop, outcomes, tuple(losers), words, settled=one.settled
+    )
     return decided, found.rendered
 
 
@@ -87,7 +89,7 @@ def plan_destination(decided: Decided, reconciled: Collection[ObjectKey]) -> Des
     departures = find_departures(decided.ground, claims, reconciled)
     ground = give_up(decided.ground, departures)
     layouts = _layouts(decided, ground, departures, words)
-    after = without_recalled(_after(ground, decided.outcomes, departures, words, layouts), ground, claims)
+    after = without_recalled(_after(decided, ground, departures, layouts), ground, claims)
     return DestinationPlan(
         destination, ground.heads, decided.before, after, (*decided.outcomes, *decided.losers), departures.held,
         layouts, leaving=(*departures.leaving, *recalled(ground, claims)),
@@ -123,13 +125,13 @@ def _read(tree: TreeId, sources: Sources) -> FileTree | None:
         return None
 
 
-def _after(
-    ground: Ground, outcomes: Iterable[Outcome], departures: Departures, words: Mapping[str, Words],
-    layouts: Iterable[Layout],
-) -> DestinationState:  # fmt: skip
-    records = dict(ground.state.packages)
-    for outcome in outcomes:
+def _after(decided: Decided, ground: Ground, departures: Departures, layouts: Iterable[Layout]) -> DestinationState:
+    records, words, settled = dict(ground.state.packages), decided.words, decided.settled
+    for outcome in decided.outcomes:
         package = outcome.variant.place.package
+        if outcome is settled.get(package):
+            # its record is what it was left with
+            continue
         if not _is_foreign(outcome) and not (isinstance(outcome, Blocked) and outcome.retry):
             records[package] = _record(outcome, words.get(package), ground.branch_of(package))
     records |= {one.package: _held(one) for one in departures.held}

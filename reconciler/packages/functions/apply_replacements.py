@@ -267,11 +267,14 @@ def _rejects(item: Item, entry: Any, rules: _Rules) -> bool:
 
 
 def _has_id(item: Item, wanted: Mapping[str, Any], *, by_pattern: bool = False) -> bool:
-    actual = (item.group, item.version, item.kind, item.name, item.namespace or _unset_namespace(item, wanted))
-    return all(
-        wanted.get(name) in (None, "", value) or (by_pattern and _matches(str(wanted[name]), value))
-        for name, value in zip(_ID_FIELDS, actual, strict=True)
-    )
+    for name in _ID_FIELDS:
+        asked = wanted.get(name)
+        if asked in (None, ""):
+            continue
+        value = getattr(item, name) or (_unset_namespace(item, wanted) if name == "namespace" else "")
+        if asked != value and not (by_pattern and _matches(str(asked), value)):
+            return False
+    return True
 
 
 @lru_cache(maxsize=_REMEMBERED_MATCHES)
