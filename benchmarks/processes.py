@@ -7,13 +7,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+_SETTLED_TICKS = 20
+
 
 @dataclass(frozen=True)
 class _Process:
-    """A process: its parent, and its ticks, which include those of children that it waited for."""
+    """A process: its parent, its ticks, which include those of children that it waited for, and when it started."""
 
     parent: int
     ticks: int
+    started: int
 
 
 def cpu_seconds() -> float:
@@ -27,8 +30,14 @@ def cpu_seconds() -> float:
 
 
 def resident_mib(pid: int) -> float:
-    """Return the memory of a process and of all below it; what they share counts once."""
-    return sum(map(_proportional_mib, _family(pid, dict(_processes()))))
+    """Return the memory of a process and of all below it; what they share counts once.
+
+    What has just been started, and is about to be another program, is still in its parent's memory: that is left out.
+    """
+    there = dict(_processes())
+    now = float(Path("/proc/uptime").read_text().split()[0]) * os.sysconf("SC_CLK_TCK")
+    settled = (one for one in _family(pid, there) if one == pid or now - there[one].started > _SETTLED_TICKS)
+    return sum(map(_proportional_mib, settled))
 
 
 def _family(pid: int, there: Mapping[int, _Process]) -> set[int]:
@@ -46,7 +55,7 @@ def _processes() -> Iterator[tuple[int, _Process]]:
         except OSError:
             # it has ended meanwhile
             continue
-        yield int(folder.name), _Process(int(fields[1]), sum(map(int, fields[11:15])))
+        yield int(folder.name), _Process(int(fields[1]), sum(map(int, fields[11:15])), int(fields[19]))
 
 
 def _proportional_mib(pid: int) -> float:

@@ -84,7 +84,7 @@ class Review(DraftReader):
         self.fetch({one.url for one in chosen})
         # one destination at a time would ask git for each of them
         read_states(chosen, self._remotes, self.state_ref)
-        clashes = conflicts(known)
+        clashes = conflicts(known, (self._names.draft, self._names.removal))
         benches = [
             Bench(one, trouble=clashes[one.key].message) if one.key in clashes else self.look(one) for one in chosen
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from reconciler.krm.findings import Finding, Where
@@ -60,16 +60,17 @@ def are_nested(one: str, other: str) -> bool:
     return one == other or not one or not other or one.startswith(other + "/") or other.startswith(one + "/")
 
 
-def conflicts(destinations: Iterable[Destination]) -> Mapping[ObjectKey, Finding]:
+def conflicts(destinations: Iterable[Destination], templates: Sequence[str]) -> Mapping[ObjectKey, Finding]:
     """Return a finding for each destination that must not be written to.
 
     Two deployment repositories of one name, or with equal or nested directories on one branch of one URL,
-    would each take the other's packages for people's (design 10.3).
+    would each take the other's packages for people's (design 10.3), and so would two with one draft branch.
+    `templates` are those of the names of such branches.
     """
     found: dict[ObjectKey, Finding] = {}
     known = sorted(destinations, key=lambda destination: destination.key)
     for one, other in _pairs(known):
-        if why := _clash(one, other):
+        if why := _clash(one, other, templates):
             found.setdefault(one.key, _conflict(one, other, why))
             found.setdefault(other.key, _conflict(other, one, why))
     return found
@@ -85,11 +86,15 @@ def _pairs(known: list[Destination]) -> Iterable[tuple[Destination, Destination]
         yield from ((one, other) for index, one in enumerate(group) for other in group[index + 1 :])
 
 
-def _clash(one: Destination, other: Destination) -> str:
+def _clash(one: Destination, other: Destination, templates: Iterable[str]) -> str:
     if one.name == other.name and one.deployment and other.deployment:
         return "has the same name, and a cluster is its name"
     if (one.url, one.branch) == (other.url, other.branch) and are_nested(one.directory, other.directory):
         return f"has an equal or nested directory on branch {one.branch}"
+    # only of one branch: what names neither a repository nor a branch is no template
+    names = (template for template in templates if draft_branch(template, one, "") == draft_branch(template, other, ""))
+    if (one.url, one.branch) == (other.url, other.branch) and (name := next(names, None)):
+        return f"has its drafts on the same branch, for its name, {name}, has no {{repository}}"
     return ""
 
 

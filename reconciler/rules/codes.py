@@ -21,7 +21,8 @@ CODES = (
         "DestinationConflict",
         Severity.ERROR,
         Scope.DESTINATION,
-        "Two Repositories or clusters share a name, or directories of Repositories on one branch overlap.",
+        "Two Repositories or clusters share a name, directories of Repositories on one branch overlap, or their drafts"
+        " would share a branch.",
     ),
     DUPLICATE_ENV_NAME := Code(
         "DuplicateEnvName",

@@ -133,7 +133,8 @@ class Catalogs:
         layout = self._layout(catalog)
         told = layout.inventory.conflicts
         twice = {one.key: told[one.name] for one in layout.destinations if one.deployment and one.name in told}
-        return {**twice, **destination_conflicts(layout.destinations)}
+        drafts = self._settings.drafts
+        return {**twice, **destination_conflicts(layout.destinations, (drafts.branch, drafts.removals_branch))}
 
     def urls(self, catalog: Catalog) -> tuple[Sequence[str], Sequence[str]]:
         """Return the addresses of upstreams, and of destinations."""

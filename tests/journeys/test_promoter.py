@@ -434,3 +434,16 @@ def test_a_plain_folder_has_no_commit_to_name(tmp_path: Path) -> None:
 
     assert world.head(NEXT)
     assert FILE not in world.paths(world.fleet, NEXT)
+
+
+def test_two_repositories_on_one_draft_branch_are_both_left_alone(tmp_path: Path) -> None:
+    world = World.new(tmp_path, **PROMOTED)
+    world.release("gateway", "v1", package("gateway"))
+    both = {f"{one}.yaml": repository(one, branch="main", directory=one) for one in ("berlin", "lisbon")}
+    wanted = {f"gw-{one}.yaml": variant(f"gw-{one}", one, "gateway") for one in ("berlin", "lisbon")}
+    world.write({"catalog.yaml": catalog(), **both, **wanted})
+
+    after = world.sync()
+
+    assert "DestinationConflict" in after.codes
+    assert not world.head("main-next")

@@ -14,6 +14,7 @@ from reconciler.planning.destination import (
 from tests.unit.planning.values import destination
 
 ONE = destination("one", branch="main", directory="a")
+DRAFTS = ("drafts/{repository}", "removals/{repository}")
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,7 @@ ONE = destination("one", branch="main", directory="a")
     ],
 )
 def test_two_destinations(other: Destination, conflict: bool) -> None:
-    found = conflicts([ONE, other])
+    found = conflicts([ONE, other], DRAFTS)
 
     assert set(found) == ({ONE.key, other.key} if conflict else set())
     assert {finding.code for finding in found.values()} <= {"DestinationConflict"}
@@ -42,14 +43,33 @@ def test_two_destinations(other: Destination, conflict: bool) -> None:
 def test_each_side_of_a_conflict_names_the_other() -> None:
     other = destination("two", branch="main", directory="a/b")
 
-    found = conflicts([other, ONE])
+    found = conflicts([other, ONE], DRAFTS)
 
     assert "default/two" in found[ONE.key].message
     assert "default/one" in found[other.key].message
 
 
+@pytest.mark.parametrize(
+    ("template", "other", "conflict"),
+    [
+        pytest.param("{branch}-next", destination("two", branch="main", directory="b"), True, id="one-draft-branch"),
+        pytest.param("{branch}-{package}", destination("two", branch="main", directory="b"), True, id="by-package"),
+            "{branch}-next/{package}", destination("two", branch="main", directory="b"), True, id="by-package"
+        ),
+        pytest.param("{branch}-next/{repository}", destination("two", branch="main", directory="b"), False, id="named"),
+        pytest.param("{branch}-next", destination("two", branch="next", directory="b"), False, id="another-branch"),
+        pytest.param("{branch}-next", destination("two", branch="main", url="x"), False, id="another-remote"),
+    ],
+)
+def test_two_destinations_with_one_draft_branch(template: str, other: Destination, conflict: bool) -> None:
+    found = conflicts([ONE, other], ("drafts/{repository}", template))
+
+    assert set(found) == ({ONE.key, other.key} if conflict else set())
+    assert all(template in finding.message for finding in found.values())
+
+
 def test_many_destinations_of_one_fleet_do_not_disturb_one_another() -> None:
-    assert conflicts(destination(f"c{number}") for number in range(300)) == {}
+    assert conflicts((destination(f"c{number}") for number in range(300)), DRAFTS) == {}
 
 
 @pytest.mark.parametrize(
