@@ -54,8 +54,6 @@ def test_each_side_of_a_conflict_names_the_other() -> None:
     [
         pytest.param("{branch}-next", destination("two", branch="main", directory="b"), True, id="one-draft-branch"),
         pytest.param("{branch}-{package}", destination("two", branch="main", directory="b"), True, id="by-package"),
-            "{branch}-next/{package}", destination("two", branch="main", directory="b"), True, id="by-package"
-        ),
         pytest.param("{branch}-next/{repository}", destination("two", branch="main", directory="b"), False, id="named"),
         pytest.param("{branch}-next", destination("two", branch="next", directory="b"), False, id="another-branch"),
         pytest.param("{branch}-next", destination("two", branch="main", url="x"), False, id="another-remote"),
