@@ -87,7 +87,10 @@ class Ahead:
             if len(group.jobs) >= _JOBS_IN_A_GROUP:
                 break
         if session := self._session_for(len(group.jobs), stack):
-            group.pending = session.start(group.jobs)
+            try:
+                group.pending = session.start(group.jobs)
+            except ExecutorUnusableError as error:
+                self._do_without(error)
         return group
 
     def _at_once(self, one: Surveyed, jobs: list[Job]) -> Decided | DestinationPlan | None:

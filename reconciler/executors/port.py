@@ -71,7 +71,7 @@ class Session(Protocol):
     """The renders of one pass."""
 
     def start(self, jobs: Sequence[Job]) -> Pending:
-        """Begin with jobs, and return at once."""
+        """Begin with jobs, and return at once. Raises ExecutorUnusableError."""
         ...
 
 

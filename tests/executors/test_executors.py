@@ -7,14 +7,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
 from reconciler.executors.cluster import Cluster
-from reconciler.executors.port import Executor, Kitchen
+from reconciler.executors.errors import ExecutorUnusableError
+from reconciler.executors.port import Executor, Job, Kitchen, Orders, Pending
 from reconciler.executors.processes import Processes
 from reconciler.settings import Settings
 from reconciler.wiring import parts
@@ -62,6 +64,20 @@ class Eager(Cluster):
 
     def worth(self, jobs: int) -> bool:
         return jobs > 0
+
+
+class Refusing:
+    """Is there, and begins with nothing."""
+
+    def worth(self, jobs: int) -> bool:
+        return True
+
+    @contextmanager
+    def session(self, orders: Orders) -> Iterator[Refusing]:
+        yield self
+
+    def start(self, jobs: Sequence[Job]) -> Pending:
+        raise ExecutorUnusableError("nothing is begun here")
 
 
 def kitchen(world: World) -> SettingsKitchen:
@@ -181,6 +197,7 @@ def is_there(process: int) -> bool:
             lambda one: Eager("tcp://127.0.0.1:9", one), "no scheduler answers at tcp://127.0.0.1:9", id="nobody"
         ),
         pytest.param(lambda one: beside(Unequipped(one)), "processes to render in do not start", id="no-processes"),
+        pytest.param(lambda one: Refusing(), "nothing is begun here", id="none-that-begins"),
     ],
 )
 def test_what_cannot_run_elsewhere_runs_here(
