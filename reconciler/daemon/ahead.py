@@ -24,7 +24,8 @@ from reconciler.planning.survey import Surveyed
 from reconciler.reporting.changes import remember
 from reconciler.rules.variant import Place, Variant
 
-# a group ends with so many renders, or destinations; as many again are under way meanwhile
+# a group ends with so many renders, or destinations; as many again are under way meanwhile. Fewer than an executor
+# is worth would never be sent
 _JOBS_IN_A_GROUP = 400
 _MOST_IN_A_GROUP = 400
 

@@ -23,7 +23,7 @@ from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import TreeId
 
 # starting a worker and having it read the config costs about as much as so many renders
-_WORTH_STARTING = 500
+_WORTH_STARTING = 400
 # what a worker keeps of contents before it is told to forget them
 _MOST_BYTES = 64 << 20
 
