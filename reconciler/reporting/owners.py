@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 from reconciler.krm.conditions import Condition, upsert
 from reconciler.krm.digest import canonical_json
@@ -20,6 +20,7 @@ from reconciler.reporting.inputs import objects_asked
 from reconciler.reporting.leaving import waiting_data
 from reconciler.reporting.policies import policy_statuses
 from reconciler.reporting.presets import is_preset, room_statuses
+from reconciler.reporting.remembered import remembered
 from reconciler.reporting.status_file import told
 from reconciler.reporting.tally import tally
 from reconciler.rules.remembered import Unmoved
@@ -28,7 +29,6 @@ from reconciler.rules.variants.status import variants_ready
 from reconciler.snapshot.trace import ABSENT
 
 REVIEW = "the draft waits for review"
-_Told = TypeVar("_Told")
 # in this order, which state does not keep
 _RENDER_FIELDS = ("status", "reason", "message", "unmetGates")
 _GENERATED = "all that it has on clusters is drafted or published"
@@ -83,18 +83,14 @@ def owner_statuses(plan: FleetPlan, memory: OwnerMemory | None = None) -> dict[O
     owners = {key: _configured(status, config.get(key), memory) for key, status in found.items()}
     unready = frozenset(key for key, one in owners.items() if not one.is_ready)
     makers = [_remembered_maker(one, owners, unready, memory) for one in statuses if one.key not in owners]
-    repositories = [_remembered(one, memory.repositories, _repository) for one in plan.destinations]
+    repositories = [remembered(one, memory.repositories, _repository) for one in plan.destinations]
     memory.turn()
     return {**{one.key: one for one in repositories}, **{one.key: one for one in makers}, **owners}
 
 
-def _remembered(plan: DestinationPlan, known: Unmoved[_Told], tell: Callable[[DestinationPlan], _Told]) -> _Told:
-    return tell(plan) if plan.drafts_anything else known.of((plan,), partial(tell, plan))
-
-
 def _found(plan: FleetPlan, memory: OwnerMemory) -> dict[ObjectKey, ObjectStatus]:
     """Return what outcomes, and reasons why there is none, tell of each owner; of several the last word."""
-    of_each = (_remembered(one, memory.outcomes, _outcomes) for one in plan.destinations)
+    of_each = (remembered(one, memory.outcomes, _outcomes) for one in plan.destinations)
     told_of = [*_stalled(plan), *_unread(plan), *chain.from_iterable(of_each)]
     found = {one.key: one for one in told_of}
     spreading = {variant.owner.key for variant in plan.room.variants if variant.spreads}

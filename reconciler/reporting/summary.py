@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from reconciler.krm.yaml import emit
 from reconciler.planning.fleet import FleetPlan
 from reconciler.reporting.findings import findings_data
 from reconciler.reporting.leaving import waiting_data
+from reconciler.reporting.remembered import remembered
 from reconciler.reporting.sections import items, section
 from reconciler.reporting.status_file import told
 from reconciler.reporting.tally import ENDS, tally
@@ -69,10 +69,7 @@ def summary_file(plan: FleetPlan, objects: Iterable[Entries], memory: SummaryMem
 
 
 def _totals(plan: FleetPlan, memory: SummaryMemory) -> dict[str, int]:
-    tallies = [
-        tally(one) if one.drafts_anything else memory.tallies.of((one,), partial(tally, one))
-        for one in plan.destinations
-    ]
+    tallies = [remembered(one, memory.tallies, tally) for one in plan.destinations]
     memory.tallies.turn()
     ends = {end: sum(one[end] for one in tallies) for end in ENDS}
     more = {"awaited": len(plan.awaited)} if plan.awaited else {}

@@ -42,9 +42,7 @@ def test_a_warm_service_leaves_what_a_fresh_one_leaves(template: str, days: list
 @pytest.mark.parametrize(
     ("what", "looked_at", "decided"),
     [
-        pytest.param(
-            ("write", "note.yaml", "kind: Note\napiVersion: v1\nmetadata: {name: note}\n"), 0, 0, id="elsewhere"
-        ),
+        pytest.param(("write", "note.yaml", NOTE), 0, 0, id="elsewhere"),
         pytest.param(("region", "north", "b"), 1, 1, id="an-object-of-one-cluster"),
         pytest.param(("wish", "berlin", "logs", 2), 1, 1, id="a-variant-of-one-cluster"),
         pytest.param(("release", "gateway", 1, 5), 2, 2, id="an-upstream-of-both"),

@@ -10,7 +10,7 @@ from reconciler.krm.json_lines import json_lines
     [
         pytest.param({"b": [], "a": {}}, '{\n "a": {},\n "b": []\n}\n', id="sorted-and-empty"),
         pytest.param({"a": [{"b": [1]}]}, '{\n "a": [\n  {\n   "b": [\n    1\n   ]\n  }\n ]\n}\n', id="nested"),
-        pytest.param(["é\n"], '[\n "é\\n"\n]\n', id="quoted"),
+        pytest.param(['é\n\u2028\x00"\\'], '[\n "é\\n\u2028\\u0000\\"\\\\"\n]\n', id="quoted"),
         pytest.param([True, None, 1.5], "[\n true,\n null,\n 1.5\n]\n", id="scalars"),
     ],
 )
