@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import islice
 
 from reconciler.daemon.events import log
 from reconciler.executors.errors import ExecutorUnusableError
@@ -24,8 +23,7 @@ from reconciler.planning.survey import Surveyed
 from reconciler.reporting.changes import remember
 from reconciler.rules.variant import Place, Variant
 
-# a group ends with so many renders, or destinations; as many again are under way meanwhile. Fewer than an executor
-# is worth would never be sent
+# a group ends with so many renders, or destinations; as many again are under way meanwhile
 _JOBS_IN_A_GROUP = 400
 _MOST_IN_A_GROUP = 400
 
@@ -82,10 +80,10 @@ class Ahead:
     def _begun(self, left: Iterator[Surveyed | DestinationPlan], stack: ExitStack) -> _Group:
         """Return the next destinations, with their renders under way."""
         group = _Group()
-        for one in islice(left, _MOST_IN_A_GROUP):
+        for one in left:
             group.surveyed.append(one)
             group.decided.append(one if isinstance(one, DestinationPlan) else self._at_once(one, group.jobs))
-            if len(group.jobs) >= _JOBS_IN_A_GROUP:
+            if self._is_full(group):
                 break
         if session := self._session_for(len(group.jobs), stack):
             try:
@@ -93,6 +91,13 @@ class Ahead:
             except ExecutorUnusableError as error:
                 self._do_without(error)
         return group
+
+    def _is_full(self, group: _Group) -> bool:
+        jobs = len(group.jobs)
+        if jobs < _JOBS_IN_A_GROUP and len(group.surveyed) < _MOST_IN_A_GROUP:
+            return False
+        # who is not at work yet is asked for no fewer than are worth it, and those may be in the next group
+        return not jobs or self._session is not None or self._executor is None or self._executor.worth(jobs)
 
     def _at_once(self, one: Surveyed, jobs: list[Job]) -> Decided | DestinationPlan | None:
         """Return what is decided of a destination, if it takes no render; else those that it takes are jobs."""

@@ -68,16 +68,21 @@ class Eager(Cluster):
 
 
 class Refusing:
-    """Is there, and begins with nothing."""
+    """Is there for so many renders, and begins with none of those that it is told of."""
+
+    def __init__(self, worth: int = 1) -> None:
+        self.least = worth
+        self.told: list[int] = []
 
     def worth(self, jobs: int) -> bool:
-        return True
+        return jobs >= self.least
 
     @contextmanager
     def session(self, orders: Orders) -> Iterator[Refusing]:
         yield self
 
     def start(self, jobs: Sequence[Job]) -> Pending:
+        self.told.append(len(jobs))
         raise ExecutorUnusableError("nothing is begun here")
 
 
@@ -235,6 +240,17 @@ def test_few_renders_stay_in_this_process(tmp_path: Path) -> None:
     # renders are sent by groups, of which the first decides
     assert processes.worth(ahead._JOBS_IN_A_GROUP)
     assert processes.worth(ahead._MOST_IN_A_GROUP)
+
+
+def test_a_group_is_as_large_as_an_executor_is_worth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world, executor = small_world(tmp_path), Refusing(worth=3)
+    monkeypatch.setattr(ahead, "_JOBS_IN_A_GROUP", 1)
+    monkeypatch.setattr(ahead, "_MOST_IN_A_GROUP", 1)
+    use(monkeypatch, executor)
+
+    world.sync()
+
+    assert executor.told == [3]
 
 
 def test_what_leaves_this_process_has_no_credentials() -> None:
