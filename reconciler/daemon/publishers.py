@@ -128,10 +128,11 @@ class Push:
         head = remote.refs.get(self._status_ref)
         before = self._contents(remote, head)
         after = self._status_files(plan, before)
-        puts = tuple(Put(path, data) for path, data in sorted(after.items()) if before.get(path) != data)
+        changed = sorted(path for path, data in after.items() if before.get(path) != data)
         drops = tuple(Drop(path) for path in sorted(before.keys() - after.keys()))
-        if not puts and not drops:
+        if not changed and not drops:
             return Done()
+        puts = tuple(Put(path, after[path]) for path in changed)
         seconds = max(plan.as_of, remote.commit(head).seconds if head else 0)
         commit = NewCommit((head,) if head else (), (*drops, *puts), self._message(after), seconds, fresh=head is None)
         (new,) = remote.mirror.write([commit])

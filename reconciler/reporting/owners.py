@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -12,47 +12,21 @@ from reconciler.krm.conditions import Condition, upsert
 from reconciler.krm.digest import canonical_json
 from reconciler.krm.findings import errors
 from reconciler.krm.identity import ObjectKey
-from reconciler.planning.decide import READY, VALID
-from reconciler.planning.fleet import DestinationPlan, FleetPlan
-from reconciler.planning.outcome import Blocked, Draft, Outcome, Unchanged
-from reconciler.planning.state import PackageRecord
-from reconciler.reporting.inputs import objects_asked
-from reconciler.reporting.leaving import waiting_data
+from reconciler.planning.decide import VALID
+from reconciler.planning.fleet import FleetPlan
+from reconciler.reporting.configs import ConfigMemory, Configs
+from reconciler.reporting.destination_statuses import (
+    DestinationMemory,
+    DestinationStatuses,
+    ObjectStatus,
+    configured,
+    owner_status,
+)
 from reconciler.reporting.policies import policy_statuses
 from reconciler.reporting.presets import is_preset, room_statuses
-from reconciler.reporting.remembered import remembered
-from reconciler.reporting.status_file import told
-from reconciler.reporting.tally import tally
 from reconciler.rules.remembered import Unmoved
-from reconciler.rules.variant import ConfigStatus, Variant
+from reconciler.rules.variant import ConfigStatus
 from reconciler.rules.variants.status import variants_ready
-from reconciler.snapshot.trace import ABSENT
-
-REVIEW = "the draft waits for review"
-# in this order, which state does not keep
-_RENDER_FIELDS = ("status", "reason", "message", "unmetGates")
-_GENERATED = "all that it has on clusters is drafted or published"
-_PLANNED = Condition("Ready", "True", "Planned", "its branches were read and its packages decided on")
-
-
-@dataclass(frozen=True)
-class ObjectStatus:
-    """One object of the status branch, without times.
-
-    `fields` are the entries of `.status` beside the conditions; `spec` and `metadata` are those of generated objects.
-    """
-
-    key: ObjectKey
-    api_version: str
-    conditions: tuple[Condition, ...]
-    fields: Mapping[str, Any] = field(default_factory=dict)
-    spec: Mapping[str, object] | None = None
-    metadata: Mapping[str, object] = field(default_factory=dict)
-
-    @cached_property
-    def is_ready(self) -> bool:
-        """Whether its condition Ready is True."""
-        return any((one.type, one.status) == ("Ready", "True") for one in self.conditions)
 
 
 class OwnerMemory:
@@ -62,51 +36,70 @@ class OwnerMemory:
     """
 
     def __init__(self) -> None:
-        self.outcomes: Unmoved[tuple[ObjectStatus, ...]] = Unmoved()
-        self.repositories: Unmoved[ObjectStatus] = Unmoved()
+        self.configs = ConfigMemory()
+        self.destinations = DestinationMemory()
+        self.united: Unmoved[ObjectStatus] = Unmoved()
         self.configured: Unmoved[ObjectStatus] = Unmoved()
         self.makers: Unmoved[ObjectStatus] = Unmoved()
         self.children: Unmoved[frozenset[ObjectKey]] = Unmoved()
 
     def turn(self) -> None:
         """End a pass: what it did not ask for is forgotten."""
-        for one in (self.outcomes, self.repositories, self.configured, self.makers, self.children):
+        for one in (self.destinations, self.united, self.configured, self.makers, self.children):
             one.turn()
 
 
-def owner_statuses(plan: FleetPlan, memory: OwnerMemory | None = None) -> dict[ObjectKey, ObjectStatus]:
+@dataclass(frozen=True, eq=False)
+class FleetStatuses:
+    """The status of every object, by who tells it: each destination, and `others`, which no one of them tells alone.
+
+    Who stands in several places is told of by the last: destinations of themselves, others, destinations of owners.
+    """
+
+    configs: Configs
+    destinations: tuple[DestinationStatuses, ...]
+    others: tuple[ObjectStatus, ...]
+
+
+def owner_statuses(plan: FleetPlan, memory: OwnerMemory | None = None) -> FleetStatuses:
     """Return the status of every object that wants a package, of those that made them, and of destinations."""
     memory = memory or OwnerMemory()
-    found = _found(plan, memory)
-    statuses = (*room_statuses(plan), *policy_statuses(plan))
-    config = {one.key: one for one in statuses}
-    owners = {key: _configured(status, config.get(key), memory) for key, status in found.items()}
-    unready = frozenset(key for key, one in owners.items() if not one.is_ready)
-    makers = [_remembered_maker(one, owners, unready, memory) for one in statuses if one.key not in owners]
-    repositories = [remembered(one, memory.repositories, _repository) for one in plan.destinations]
+    configs = memory.configs.configs((*room_statuses(plan), *policy_statuses(plan)))
+    spreading = memory.configs.spreading(plan.room.variants)
+    destinations = tuple(memory.destinations.of(one, configs, spreading) for one in plan.destinations)
+    owners: dict[ObjectKey, ObjectStatus] = {}
+    for one in destinations:
+        owners.update(one.owners)
+    elsewhere = _owners_elsewhere(plan, destinations, owners, spreading, memory)
+    united_owners = {key: _configured(one, configs, memory) for key, one in elsewhere.items()}
+    owners.update(united_owners)
+    unready = {key for one in destinations for key in one.unready if not owners[key].is_ready}
+    unready |= {key for key, one in united_owners.items() if not one.is_ready}
+    makers = [_remembered_maker(one, owners, unready, memory) for one in configs.statuses if one.key not in owners]
     memory.turn()
-    return {**{one.key: one for one in repositories}, **{one.key: one for one in makers}, **owners}
+    return FleetStatuses(configs, destinations, (*makers, *united_owners.values()))
 
 
-def _found(plan: FleetPlan, memory: OwnerMemory) -> dict[ObjectKey, ObjectStatus]:
-    """Return what outcomes, and reasons why there is none, tell of each owner; of several the last word."""
-    of_each = (remembered(one, memory.outcomes, _outcomes) for one in plan.destinations)
-    told_of = [*_stalled(plan), *_unread(plan), *chain.from_iterable(of_each)]
-    found = {one.key: one for one in told_of}
-    spreading = {variant.owner.key for variant in plan.room.variants if variant.spreads}
-    if spreading:
-        several: dict[ObjectKey, list[ObjectStatus]] = {}
-        for one in told_of:
-            if one.key in spreading:
-                several.setdefault(one.key, []).append(one)
-        found |= {key: united(all_of) for key, all_of in several.items()}
-    return found
+def _owners_elsewhere(
+    plan: FleetPlan,
+    destinations: Iterable[DestinationStatuses],
+    told: Mapping[ObjectKey, ObjectStatus],
+    spreading: Set[ObjectKey],
+    memory: OwnerMemory,
+) -> dict[ObjectKey, ObjectStatus]:
+    """Return what is told of owners that no single destination tells of: why there is none, and those that spread."""
+    found = [*_stalled(plan), *_unread(plan), *chain.from_iterable(one.spreading for one in destinations)]
+    several: dict[ObjectKey, list[ObjectStatus]] = {}
+    for one in found:
+        if one.key in spreading:
+            several.setdefault(one.key, []).append(one)
+    alone = {one.key: one for one in found if one.key not in told and one.key not in spreading}
+    return alone | {key: memory.united.of(tuple(all_of), partial(united, all_of)) for key, all_of in several.items()}
 
 
-def _configured(status: ObjectStatus, config: ConfigStatus | None, memory: OwnerMemory) -> ObjectStatus:
-    if config is None:
-        return status
-    return memory.configured.of((status, config), lambda: _with_config(status, config))
+def _configured(status: ObjectStatus, configs: Configs, memory: OwnerMemory) -> ObjectStatus:
+    config = configs.by_key.get(status.key)
+    return memory.configured.of((status, config), partial(configured, status, config)) if config else status
 
 
 def _remembered_maker(
@@ -157,86 +150,7 @@ def _unread(plan: FleetPlan) -> Iterator[ObjectStatus]:
     for variant in plan.room.variants if places else ():
         if findings := places.get((variant.place.namespace, variant.place.repository)):
             message = "; ".join(finding.message for finding in findings)
-            yield _status(variant, (VALID, Condition("Ready", "False", "Error", message)))
-
-
-def _outcomes(plan: DestinationPlan) -> tuple[ObjectStatus, ...]:
-    return tuple(_outcome(one, plan) for one in plan.outcomes)
-
-
-def _outcome(outcome: Outcome, plan: DestinationPlan) -> ObjectStatus:
-    fields = {
-        "downstreamTargets": _targets(outcome, _record(outcome, plan)),
-        "upstream": _upstream(outcome.variant),
-        "contextDependencies": _dependencies(outcome),
-        "pending": _pending(outcome),
-    }
-    conditions = outcome.conditions if isinstance(outcome, Blocked) else (VALID, _ready(outcome.variant))
-    return _status(outcome.variant, conditions, told(fields))
-
-
-def _ready(variant: Variant) -> Condition:
-    return READY if variant.upstream else replace(READY, message=_GENERATED)
-
-
-def _record(outcome: Outcome, plan: DestinationPlan) -> PackageRecord | None:
-    # what stands in a package's place may be another owner's
-    record = plan.after.packages.get(outcome.variant.place.package) or outcome.record
-    return record if record and record.owner.key == outcome.variant.owner.key else None
-
-
-def _status(
-    variant: Variant, conditions: tuple[Condition, ...], fields: Mapping[str, Any] | None = None
-) -> ObjectStatus:
-    return ObjectStatus(variant.owner.key, variant.owner.api_version, conditions, fields or {})
-
-
-def _targets(outcome: Outcome, record: PackageRecord | None) -> list[dict[str, Any]]:
-    if record is None or not (isinstance(outcome, Draft) or record.put or record.ours):
-        return []
-    place = outcome.variant.place
-    name = f"{place.repository}.{place.package.replace('/', '.')}.packagevariant-{record.workspace}"
-    # not what this pass rendered: a pass that was killed, or lost the status branch, tells the same afterwards
-    render = told({name: record.render.get(name) for name in _RENDER_FIELDS})
-    return [told({"name": name, "renderStatus": render})]
-
-
-def _upstream(variant: Variant) -> dict[str, Any]:
-    known = variant.source.as_data()
-    return told({name: known.get(name) for name in ("ref", "commit", "tree")})
-
-
-def _dependencies(outcome: Outcome) -> list[dict[str, Any]]:
-    trace = outcome.trace if isinstance(outcome, Blocked) else outcome.record.trace
-    return [
-        {
-            "apiVersion": one.api_version,
-            "kind": one.kind,
-            "namespace": one.namespace,
-            "name": one.name,
-            "found": one.answer != ABSENT,
-        }
-        for one in objects_asked(trace)
-    ]
-
-
-def _pending(outcome: Outcome) -> list[str]:
-    settling = outcome.variant.settling
-    moves = [settling.message] if settling else []
-    match outcome:
-        case Draft() | Unchanged(why="drafted"):
-            return [REVIEW, *moves]
-        case Blocked(conditions=conditions):
-            return [*(one.message for one in conditions if one.reason == "DownstreamProposed"), *moves]
-        case Unchanged():
-            return moves
-
-
-def _with_config(status: ObjectStatus, config: ConfigStatus) -> ObjectStatus:
-    """Add what the room says of the object; of a condition that both know, the outcome's counts."""
-    conditions = upsert(config.conditions, *status.conditions)
-    fields = {**config.fields, **status.fields}
-    return replace(status, conditions=conditions, fields=fields, spec=config.spec, metadata=config.metadata)
+            yield owner_status(variant, (VALID, Condition("Ready", "False", "Error", message)))
 
 
 def _maker(config: ConfigStatus, owners: Mapping[ObjectKey, ObjectStatus]) -> ObjectStatus:
@@ -257,16 +171,3 @@ def _targets_ready(targets: object, ready: Collection[str]) -> dict[str, Any]:
     if not isinstance(targets, list):
         return {}
     return {"targets": [{**target, "ready": target.get("packageVariant") in ready} for target in targets]}
-
-
-def _repository(plan: DestinationPlan) -> ObjectStatus:
-    destination = plan.destination
-    faults = errors(plan.findings)
-    conditions = (
-        (Condition("Ready", "False", faults[0].code, "; ".join(one.message for one in faults)),)
-        if faults
-        else (_PLANNED,)
-    )
-    fields = {"branch": destination.branch, "directory": destination.directory, "packages": told(tally(plan))}
-    leaving = [{**one, "package": one["package"].partition("/")[2]} for one in waiting_data(plan)]
-    return ObjectStatus(destination.key, destination.api_version, conditions, told({**fields, "leaving": leaving}))

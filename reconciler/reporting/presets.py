@@ -18,7 +18,7 @@ _WAITS = ("proposed", "declined")
 
 def room_statuses(plan: FleetPlan) -> Iterator[ConfigStatus]:
     """Yield what the rooms say of config objects; presets with what became of each of their Plugins."""
-    if not any(is_preset(one.key) for one in plan.room.statuses):
+    if not [one for one in plan.room.statuses if is_preset(one.key)]:
         yield from plan.room.statuses
         return
     states = {outcome.variant.owner.key: _state(outcome) for _, outcome in plan.outcomes()}
@@ -41,7 +41,7 @@ def _leaving(plan: FleetPlan) -> dict[ObjectKey, dict[Unit, PluginState]]:
 
 def is_preset(key: ObjectKey) -> bool:
     """Return whether an object makes Plugins."""
-    return (key.group, key.kind) == (GROUP, PRESET)
+    return key.kind == PRESET and key.group == GROUP
 
 
 def _state(outcome: Outcome) -> PluginState:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +10,9 @@ from reconciler.krm.yaml import emit
 from reconciler.planning.fleet import FleetPlan
 from reconciler.reporting.findings import findings_data
 from reconciler.reporting.leaving import waiting_data
-from reconciler.reporting.remembered import remembered
 from reconciler.reporting.sections import items, section
 from reconciler.reporting.status_file import told
-from reconciler.reporting.tally import ENDS, tally
-from reconciler.rules.remembered import Unmoved
+from reconciler.reporting.tally import ENDS
 
 SUMMARY = "summary.yaml"
 _MOST_LISTED = 1000
@@ -42,35 +40,27 @@ def entries_of(document: StatusDocument) -> Entries:
     return Entries(_name(document), tuple(_not_ready(document)), gated, ready and not gated)
 
 
-class SummaryMemory:
-    """The tallies of destinations that were planned for in the last pass."""
-
-    def __init__(self) -> None:
-        self.tallies: Unmoved[Mapping[str, int]] = Unmoved()
-
-
-def summary_file(plan: FleetPlan, objects: Iterable[Entries], memory: SummaryMemory) -> bytes:
+def summary_file(plan: FleetPlan, objects: Iterable[Entries], tallies: Sequence[Mapping[str, int]]) -> bytes:
     """Return `summary.yaml`: `totals`, and up to 1,000 each of `notReady`, `gated`, `held`, `leaving` and `findings`.
 
-    `objects` are those of the status branch as they will stand there. A list that is longer ends at
-    1,000; its whole length stands in `totals`.
+    `objects` are those of the status branch as they will stand there, `tallies` those of the destinations. A list
+    that is longer ends at 1,000; its whole length stands in `totals`.
     """
     known = sorted((one for one in objects if one.not_ready or one.gated), key=lambda one: one.name)
+    going = [one for one in plan.destinations if one.leaving]
     lists: dict[str, list[dict[str, Any]]] = {
         "notReady": [entry for one in known for entry in one.not_ready],
         "gated": [entry for one in known for entry in one.gated],
         "held": list(_held(plan)),
-        "leaving": [dict(one) for destination in plan.destinations for one in waiting_data(destination)],
+        "leaving": [dict(one) for destination in going for one in waiting_data(destination)],
         "findings": findings_data(plan.all_findings()),
     }
-    totals = {**_totals(plan, memory), **{name: len(listed) for name, listed in lists.items()}}
+    totals = {**_totals(plan, tallies), **{name: len(listed) for name, listed in lists.items()}}
     document = {"totals": totals, **{name: listed[:_MOST_LISTED] for name, listed in lists.items() if listed}}
     return emit(document).encode()
 
 
-def _totals(plan: FleetPlan, memory: SummaryMemory) -> dict[str, int]:
-    tallies = [remembered(one, memory.tallies, tally) for one in plan.destinations]
-    memory.tallies.turn()
+def _totals(plan: FleetPlan, tallies: Sequence[Mapping[str, int]]) -> dict[str, int]:
     ends = {end: sum(one[end] for one in tallies) for end in ENDS}
     more = {"awaited": len(plan.awaited)} if plan.awaited else {}
     counts = {"packages": sum(ends.values()), **ends, "stalled": len(plan.room.stalled), **more}

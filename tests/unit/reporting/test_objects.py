@@ -12,7 +12,7 @@ from reconciler.krm.yaml import parse
 from reconciler.planning.decide import READY, VALID
 from reconciler.planning.fleet import FleetPlan
 from reconciler.planning.outcome import Draft, Rendered
-from reconciler.reporting.objects import status_files
+from reconciler.reporting.objects import StatusMemory, status_files
 from reconciler.rules.variant import ConfigStatus, RoomResult, Stalled
 from reconciler.snapshot.files import FileTree
 from tests.unit.reporting.world import (
@@ -314,6 +314,26 @@ def test_the_variants_of_a_set_that_failed_stay_as_they_are() -> None:
     one = "objects/default/PackageVariant/one.yaml"
     assert status_files(after, before)[one] == before[one]
     assert one not in status_files(replace(after, room=replace(after.room, kept=frozenset())), before)
+
+
+def test_an_object_that_is_told_of_twice_is_listed_by_its_last_word() -> None:
+    gone = destination_plan(findings=[Finding("DestinationMissing", "it is gone")])
+    ready = Condition("Ready", "True", "Reconciled", "fine")
+    said = ConfigStatus(gone.destination.key, "config.porch.kpt.dev/v1alpha1", (ready,))
+
+    def listed(room: RoomResult) -> object:
+        return loaded(status_files(fleet(gone, room=room), {}), "summary.yaml")["totals"]["notReady"]
+
+    assert (listed(RoomResult()), listed(RoomResult(statuses=(said,)))) == (1, 0)
+
+
+def test_an_owner_with_two_packages_that_are_blocked_is_listed_once() -> None:
+    one, other = (destination_plan(blocked(variant(repository=name)), name=name) for name in ("eu-1", "eu-2"))
+    memory = StatusMemory()
+    before = status_files(fleet(one, other), {}, memory=memory)
+
+    for files in (before, status_files(fleet(one, other), before, memory=memory)):
+        assert loaded(files, "summary.yaml")["totals"]["notReady"] == 1
 
 
 @pytest.mark.parametrize(

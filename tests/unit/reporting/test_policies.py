@@ -8,13 +8,14 @@ import pytest
 from reconciler.krm.conditions import Condition
 from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.outcome import Draft
-from reconciler.reporting.owners import ObjectStatus, owner_statuses, united
+from reconciler.reporting.destination_statuses import ObjectStatus
+from reconciler.reporting.owners import united
 from reconciler.reporting.policies import policy_statuses
 from reconciler.rules.overrides.read_policy import read_policies
 from reconciler.rules.overrides.rollout import Gate, rule_id_of
 from reconciler.snapshot.catalog import read_catalog
 from reconciler.snapshot.files import File, FileTree
-from tests.unit.reporting.world import destination_plan, draft, fleet, key, variant
+from tests.unit.reporting.world import destination_plan, draft, fleet, key, told_of, variant
 
 POLICY = """\
 apiVersion: core.kubeadmiral.io/v1alpha1
@@ -130,6 +131,6 @@ def test_only_owners_that_spread_are_united() -> None:
         )
     )
 
-    targets = owner_statuses(both)[spread[0].owner.key].fields["downstreamTargets"]
+    targets = told_of(both)[spread[0].owner.key].fields["downstreamTargets"]
 
     assert [one["name"].partition(".")[0] for one in targets] == ["eu-1", "eu-2"]

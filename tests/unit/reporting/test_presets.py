@@ -6,9 +6,8 @@ import pytest
 
 from reconciler.krm.conditions import Condition
 from reconciler.planning.outcome import Outcome
-from reconciler.reporting.owners import owner_statuses
 from reconciler.rules.variant import ConfigStatus, Owner, RoomResult, Variant
-from tests.unit.reporting.world import blocked, destination_plan, draft, fleet, key, unchanged, variant
+from tests.unit.reporting.world import blocked, destination_plan, draft, fleet, key, told_of, unchanged, variant
 
 GROUP = "greenhouse.sap"
 PRESET = key("PluginPreset", "logs", "org", GROUP)
@@ -33,7 +32,7 @@ def test_a_preset_is_ready_when_its_plugins_are_published(outcome: Outcome, stat
     status = ConfigStatus(PRESET, f"{GROUP}/v1alpha1", KNOWN, ROWS, children=(PLUGIN.key,))
     plan = fleet(destination_plan(outcome), room=RoomResult((WANTED,), statuses=(status,)))
 
-    told = owner_statuses(plan)[PRESET]
+    told = told_of(plan)[PRESET]
 
     assert [row["state"] for row in told.fields["pluginStatuses"]] == [state]
     assert {one.type: one.status for one in told.conditions}["Ready"] == ready

@@ -14,6 +14,8 @@ from reconciler.planning.fleet import DestinationPlan, FleetPlan
 from reconciler.planning.outcome import Blocked, Draft, Held, How, Leaving, Outcome, Rendered, Unchanged
 from reconciler.planning.standing import Heads
 from reconciler.planning.state import DestinationState, Offer, PackageRecord, Removal, Seen
+from reconciler.reporting.destination_statuses import ObjectStatus
+from reconciler.reporting.owners import owner_statuses
 from reconciler.rules.variant import Mutated, Owner, Place, RoomResult, Upstream, Variant
 from reconciler.snapshot.files import File, FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
@@ -182,3 +184,10 @@ def destination_plan(
 def fleet(*plans: DestinationPlan, room: RoomResult | None = None, as_of: int = 1_700_000_000) -> FleetPlan:
     variants = tuple(one.variant for plan in plans for one in plan.outcomes)
     return FleetPlan(CONFIG, as_of, room or RoomResult(variants), plans)
+
+
+def told_of(plan: FleetPlan) -> dict[ObjectKey, ObjectStatus]:
+    """Return what is told of each object of the status branch."""
+    told = owner_statuses(plan)
+    everybody = {one.key: one for one in (*(each.destination for each in told.destinations), *told.others)}
+    return everybody | {key: one for each in told.destinations for key, one in each.owners.items()}

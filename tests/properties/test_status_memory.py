@@ -1,0 +1,159 @@
+"""A service that remembers what it told of the fleet tells the same, to the byte, as one that remembers nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.krm.conditions import Condition
+from reconciler.krm.findings import Finding
+from reconciler.krm.identity import ObjectKey
+from reconciler.planning.fleet import DestinationPlan
+from reconciler.planning.outcome import Outcome
+from reconciler.reporting.objects import StatusMemory, status_files
+from reconciler.rules.variant import ConfigStatus, Owner, RoomResult, Stalled, Variant
+from tests.unit.reporting.world import blocked, destination_plan, draft, fleet, key, leaving, unchanged, variant
+
+SET = key("PackageVariantSet", "edge")
+CLUSTERS = ("eu-1", "eu-2", "eu-3")
+READY = Condition("Ready", "True", "Reconciled", "all is well")
+API_VERSION = "config.porch.kpt.dev/v1alpha1"
+OWNERS = ("one", "two", "three", "wide")
+
+
+def _wanted(name: str, cluster: str) -> Variant:
+    one = variant(name, cluster, f"gw-{name}")
+    return replace(one, spreads=name == "wide")
+
+
+def _outcome(name: str, cluster: str, end: str) -> Outcome:
+    wanted = _wanted(name, cluster)
+    match end:
+        case "drafted now":
+            return draft({}, {"a": "x"}, wanted=wanted)
+        case "blocked":
+            return blocked(wanted)
+        case _:
+            return unchanged(wanted, end)
+
+
+ENDS = ("drafted now", "drafted", "published", "blocked")
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a pass comes to for one destination, in words: of each owner how, and what is said of it as a whole."""
+
+    ends: tuple[tuple[str, str], ...]
+    is_gone: bool
+    leaves: bool
+
+    def plan(self, cluster: str) -> DestinationPlan:
+        """Return it as a plan."""
+        outcomes = [_outcome(name, cluster, end) for name, end in self.ends]
+        findings = (Finding("DestinationMissing", "it is gone"),) if self.is_gone else ()
+        return destination_plan(*outcomes, name=cluster, findings=findings, leaving=(leaving(),) if self.leaves else ())
+
+
+@dataclass(frozen=True)
+class Said:
+    """What rooms say, in words: which owners a set has made, which are stalled, and what else is there."""
+
+    made: tuple[tuple[str, str], ...]
+    stalled: tuple[str, ...]
+    of_destination: bool
+    files: Literal["stay", "none", "one"]
+    keeps: bool
+
+    def room(self) -> RoomResult:
+        """Return it as the result of the rooms."""
+        of_set = ConfigStatus(SET, API_VERSION, (READY,), children=tuple(_key(name) for name, _ in self.made))
+        files = {"stay": None, "none": {}, "one": {"crd.yaml": b"x"}}[self.files]
+        own = ConfigStatus(key("ComponentType", "web"), API_VERSION, (READY,), folder="types", files=files)
+        odd = [ConfigStatus(key("Repository", "eu-1"), API_VERSION, (READY,))] if self.of_destination else []
+        no = (Condition("Ready", "False", "Error", "no"),)
+        return RoomResult(
+            tuple(_wanted(name, cluster) for cluster in CLUSTERS for name in OWNERS),
+            tuple(Stalled(Owner(_key(name), API_VERSION), no, ()) for name in self.stalled),
+            (of_set, *(_made(name, words) for name, words in self.made), own, *odd),
+            kept=frozenset({SET} if self.keeps else ()),
+        )
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass: what has another plan, what rooms say where that moved, and what becomes of the status branch."""
+
+    plans: Mapping[str, Planned]
+    said: Said | None
+    complete: bool
+    awaits: tuple[str, ...]
+    end: Literal["pushed", "lost", "read again", "edited"]
+
+
+def _key(name: str) -> ObjectKey:
+    return key("PackageVariant", name)
+
+
+def _made(name: str, words: str) -> ConfigStatus:
+    owned = {"ownerReferences": [{"kind": "PackageVariantSet", "name": "edge"}]}
+    said = Condition("Valid", "True", "Valid", words)
+    return ConfigStatus(_key(name), API_VERSION, (said,), spec={"of": words}, metadata=owned)
+
+
+def _each_with(words: st.SearchStrategy[str]) -> st.SearchStrategy[tuple[tuple[str, str], ...]]:
+    rows = st.lists(st.tuples(st.sampled_from(OWNERS), words), unique_by=lambda one: one[0])
+    return rows.map(tuple)
+
+
+seldom = st.sampled_from([False, False, False, True])
+planned = st.builds(Planned, _each_with(st.sampled_from(ENDS)), seldom, seldom)
+sayings = st.builds(
+    Said, _each_with(st.sampled_from(["plain", "other"])), st.sampled_from([(), (), ("one",), ("wide",)]),
+    st.booleans(), st.sampled_from(["stay", "none", "one"]), seldom,
+)  # fmt: skip
+passes = st.builds(
+    Pass, st.dictionaries(st.sampled_from(CLUSTERS), planned, max_size=2), st.none() | sayings,
+    st.sampled_from([True, True, True, False]), st.sampled_from([(), (), (), ("one",)]),
+    st.sampled_from(["pushed", "pushed", "pushed", "lost", "read again", "edited"]),
+)  # fmt: skip
+FIRST = Pass({}, None, True, (), "pushed")
+
+
+@given(
+    st.fixed_dictionaries(dict.fromkeys(CLUSTERS, planned)), sayings, st.lists(passes, max_size=6),
+    st.sampled_from([1, 2, 1000]),
+)  # fmt: skip
+def test_what_is_told_does_not_depend_on_what_is_remembered(
+    began: dict[str, Planned], said: Said, more: list[Pass], limit: int
+) -> None:
+    memory = StatusMemory()
+    standing: Mapping[str, bytes] = {}
+    plans, room = {name: one.plan(name) for name, one in began.items()}, said.room()
+    for number, one in enumerate([FIRST, *more]):
+        plans |= {name: moved.plan(name) for name, moved in one.plans.items()}
+        room = one.said.room() if one.said else room
+        whole = fleet(*plans.values(), room=room, as_of=1_700_000_000 + number)
+        plan = replace(whole, complete=one.complete, awaited=frozenset(map(_key, one.awaits)))
+
+        told = status_files(plan, standing, limit, memory)
+
+        assert told == status_files(plan, standing, limit)
+        standing = _left(standing, told, one.end)
+
+
+def _left(before: Mapping[str, bytes], told: Mapping[str, bytes], end: str) -> Mapping[str, bytes]:
+    """Return what the status branch holds afterwards."""
+    match end:
+        case "lost":
+            return before
+        case "read again":
+            return dict(told)
+        case "edited":
+            return {path: data.replace(b"2023", b"2021") for path, data in told.items()}
+        case _:
+            return told
