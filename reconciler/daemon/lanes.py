@@ -69,6 +69,11 @@ class Lane(Generic[_T]):
         with self._changed:
             return frozenset(self._jobs)
 
+    def is_under_way(self, name: str) -> bool:
+        """Return whether a job was late and has not been taken."""
+        with self._changed:
+            return name in self._jobs
+
     def take(self, name: str) -> Ended[_T] | None:
         """Return what a late job came to, if it has ended, and forget it."""
         with self._changed:

@@ -482,6 +482,9 @@ class Remotes:
         """Those whose mirrors are another thread's."""
         return self._fetches.under_way | self._pushes.under_way
 
+    def _is_under_way(self, url: str) -> bool:
+        return self._fetches.is_under_way(url) or self._pushes.is_under_way(url)
+
     def go_without(self) -> None:
         """Go on without those that are under way: from now on it counts that this pass could not read them."""
         self._gone_without = frozenset(url for url, error in self.failures.items() if isinstance(error, UnderWayError))
@@ -563,7 +566,7 @@ class Remotes:
 
     def even_if_missing(self, url: str) -> Remote | None:
         """Return a remote as its mirror knows it, fetched or not: one that never existed is empty."""
-        if url not in self._mirrors or url in self._under_way:
+        if url not in self._mirrors or self._is_under_way(url):
             return None
         return self._read(url, self._mirrors[url])
 

@@ -32,6 +32,7 @@ class Memory:
         self._expanded: dict[ObjectKey, _Expanded] = {}
         self.placed: Remembered[Placed] = Remembered()
         self.results: Unmoved[RoomResult] = Unmoved()
+        self.deployments: Unmoved[tuple[bool | None, ...]] = Unmoved()
         self.warnings: Unmoved[tuple[Finding, ...]] = Unmoved()
         self.acyclic: tuple[object, ...] = ()
 
@@ -39,7 +40,7 @@ class Memory:
         """End a pass over these sets; what is known of others is forgotten."""
         kept = {*sets}
         self._expanded = {key: one for key, one in self._expanded.items() if key in kept}
-        for one in (self.placed, self.results, self.warnings):
+        for one in (self.placed, self.results, self.deployments, self.warnings):
             one.turn()
 
     def expansion(
@@ -59,34 +60,32 @@ class Memory:
         if known is None or known.one is not one or known.cel != cel or not known.holds(world, ground):
             asked = _Asking(world)
             known = _Expanded(one, cel, asked.answers, expand(asked))
-        grounds = {name: ground(name) for name in known.asked}
+        grounds = {name: ground(name) for name in known.answers}
         self._expanded[one.key] = replace(known, grounds=grounds)
         return known.outcome
 
 
 Answer = TypeVar("Answer")
-Question = tuple[str, tuple[Any, ...]]
-"""A method of a world, with its arguments."""
+Answers = Mapping[str, Mapping[tuple[Any, ...], Any]]
+"""What a world said, by the name of its method, and by the arguments."""
 
 
 @dataclass(frozen=True)
 class _Expanded:
     one: ConfigObject
     cel: Limits
-    answers: Mapping[Question, Any]
+    answers: Answers
     outcome: Expansion | SetFailure
     grounds: Mapping[str, object | None] = field(default_factory=dict)
-
-    @property
-    def asked(self) -> Iterable[str]:
-        """The names of its questions."""
-        return dict.fromkeys(name for name, _ in self.answers)
 
     def holds(self, world: SetWorld, ground: Callable[[str], object | None]) -> bool:
         """Return whether a world gives the same answers."""
         firm = {name for name, known in self.grounds.items() if known is not None and ground(name) is known}
         return all(
-            name in firm or getattr(world, name)(*words) == answer for (name, words), answer in self.answers.items()
+            getattr(world, name)(*words) == answer
+            for name, answers in self.answers.items()
+            if name not in firm
+            for words, answer in answers.items()
         )
 
 
@@ -95,7 +94,7 @@ class _Asking:
     """A world that remembers what it was asked, and what it said."""
 
     world: SetWorld
-    answers: dict[Question, Any] = field(default_factory=dict)
+    answers: dict[str, dict[tuple[Any, ...], Any]] = field(default_factory=dict)
 
     def repository(self, name: str) -> Described | None:
         return self._note("repository", self.world.repository(name), name)
@@ -113,5 +112,5 @@ class _Asking:
         return self._note("select", self.world.select(api_version, kind), api_version, kind)
 
     def _note(self, name: str, answer: Answer, *words: Any) -> Answer:
-        self.answers[name, words] = answer
+        self.answers.setdefault(name, {})[words] = answer
         return answer

@@ -109,7 +109,8 @@ def _failure(one: ConfigObject, failure: SetFailure | SkippedTarget) -> Finding:
 
 def _reconciled(one: ConfigObject, expansion: Expansion, view: _SetView, memory: Memory) -> RoomResult:
     around = view.around
-    key = (Same(expansion), *_made_of(expansion, view))
+    deployments = memory.deployments.of((expansion, around.repositories), lambda: view.deployments(expansion))
+    key = (Same(expansion), *_made_of(expansion, view), deployments)
     placed = memory.placed.of(key, lambda: _placed(one, expansion, view))
     parts = (one, expansion, placed, around.children.get(one.key, _NOTHING), around.held.get(one.key, _NOTHING))
     return memory.results.of(parts, lambda: _told(one, expansion, placed, around))
@@ -148,7 +149,6 @@ def _made_of(expansion: Expansion, view: _SetView) -> Iterator[Hashable]:
             repository = around.repositories[namespace, found.repository]
             seconds = around.upstreams.seconds(repository, found.commit)
             yield (repository.url, around.upstreams.url(repository), seconds)
-    yield view.deployments(expansion)
 
 
 def _guard(one: ConfigObject, guarded: Deletions) -> Guard:
