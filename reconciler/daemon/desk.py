@@ -112,6 +112,11 @@ class Desk:
         return self._remotes.get(url)
 
     @property
+    def state_ref(self) -> str:
+        """Where states stand, with `{repository}` in it."""
+        return self._tools.state_ref
+
+    @property
     def policies(self) -> Policies:
         """The override policies of the config."""
         return self._render.last_mile.policies

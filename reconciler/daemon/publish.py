@@ -15,7 +15,7 @@ from reconciler.planning.destination import Destination
 from reconciler.planning.fleet import DestinationPlan
 from reconciler.planning.outcome import Draft
 from reconciler.planning.plan import grows
-from reconciler.planning.state import DestinationState, DraftBranch, write_state
+from reconciler.planning.state import DestinationState, DraftBranch, write_state, written_anew
 from reconciler.reporting.commit_message import state_message, sync_message
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import UNDATED_SECONDS, CommitId, TreeId
@@ -51,7 +51,11 @@ class Written:
 
 
 def write_plans(
-    remote: Remote, plans: Sequence[DestinationPlan], config_seconds: int, source_of: Mapping[TreeId, FileTree]
+    remote: Remote,
+    plans: Sequence[DestinationPlan],
+    config_seconds: int,
+    source_of: Mapping[TreeId, FileTree],
+    state_ref: str,
 ) -> list[Written]:
     """Write the drafts of one remote's destinations, then their states; no ref moves.
 
@@ -62,7 +66,7 @@ def write_plans(
     heads = _write_drafts(remote, plans, config_seconds, _sources(plans, source_of))
     states = {plan.destination.name: _with_heads(plan, heads[plan.destination.name]) for plan in plans}
     changed = [plan for plan in plans if states[plan.destination.name] != plan.before]
-    commits = remote.mirror.write([state_commit(plan.destination, states[plan.destination.name]) for plan in changed])
+    commits = write_states(remote, [(one.destination, states[one.destination.name]) for one in changed], state_ref)
     written = {
         plan.destination.name: Written(plan, heads[plan.destination.name], states[plan.destination.name], commit)
         for plan, commit in zip(changed, commits, strict=True)
@@ -153,18 +157,49 @@ def _puts(files: FileTree) -> Iterator[Put]:
     return (Put(path, file.data, file.mode) for path, file in files.items())
 
 
-def state_commit(destination: Destination, state: DestinationState) -> NewCommit:
-    """Return the commit of a state; the trees that it names must be in the mirror."""
-    files = tuple(Put(path, content) for path, content in sorted(write_state(state).items()))
-    trees = tuple(Graft(f"trees/{tree}", tree) for tree in sorted(state.trees()))
-    return NewCommit((), (*files, *trees), state_message(destination), UNDATED_SECONDS, fresh=True)
+def write_states(
+    remote: Remote, states: Sequence[tuple[Destination, DestinationState]], state_ref: str
+) -> list[CommitId]:
+    """Write the commits of states; the trees that they name must be in the mirror.
+
+    Each has the files of the one that stands there, but for those that differ: a package that did not move costs
+    nothing. Equal states give equal commits all the same.
+    """
+    refs = [state_ref.format(repository=one.name) for one, _ in states]
+    remote.read_commits_ahead(remote.refs[ref] for ref in refs if ref in remote.refs)
+    changes = [tuple(_state_changes(remote, state, ref)) for (_, state), ref in zip(states, refs, strict=True)]
+    commits = [
+        NewCommit((), change, state_message(one), UNDATED_SECONDS, fresh=True)
+        for (one, _), change in zip(states, changes, strict=True)
+    ]
+    return remote.mirror.write(commits)
+
+
+def _state_changes(remote: Remote, state: DestinationState, ref: str) -> Iterator[Change]:
+    """Yield what makes the tree of a state, out of the one that stands there if any does."""
+    standing = remote.refs.get(ref)
+    if standing is None:
+        yield from (Put(path, content) for path, content in sorted(write_state(state).items()))
+        yield from _kept_trees(state.trees())
+        return
+    known = remote.state(standing)
+    yield Graft("", remote.commit(standing).tree)
+    files = sorted(written_anew(state, known).items())
+    yield from (Drop(path) for path, content in files if content is None)
+    yield from (Put(path, content) for path, content in files if content is not None)
+    yield from (Drop(f"trees/{tree}") for tree in sorted(known.trees() - state.trees()))
+    yield from _kept_trees(state.trees() - known.trees())
+
+
+def _kept_trees(trees: Iterable[TreeId]) -> Iterator[Graft]:
+    return (Graft(f"trees/{tree}", tree) for tree in sorted(trees))
 
 
 def push_states(
     remote: Remote, states: Sequence[tuple[Destination, DestinationState]], state_ref: str
 ) -> Mapping[str, Outcome]:
     """Write and push states alone, each only onto the one that was read; return what became of each, by destination."""
-    commits = remote.mirror.write([state_commit(one, state) for one, state in states])
+    commits = write_states(remote, states, state_ref)
     refs = [state_ref.format(repository=one.name) for one, _ in states]
     moves = [RefUpdate(ref, commit, remote.refs.get(ref)) for ref, commit in zip(refs, commits, strict=True)]
     units = [PushUnit(one.name, (move,)) for (one, _), move in zip(states, moves, strict=True)]

@@ -44,7 +44,7 @@ def push_plans(
 
 def _write(desk: Desk, group: Group) -> list[Written] | GitError:
     try:
-        return write_plans(*group, desk.snapshot.seconds, desk.sources_read)
+        return write_plans(*group, desk.snapshot.seconds, desk.sources_read, desk.state_ref)
     except GitError as error:
         return error
 

@@ -249,6 +249,10 @@ class Remote:
             self._states[commit] = read_state(self._state_files(commit))
         return self._states[commit]
 
+    def read_commits_ahead(self, commits: Iterable[CommitId]) -> None:
+        """Read commits in one go."""
+        self._reader.read_ahead([ObjectId(commit) for commit in commits if commit not in self._commits])
+
     def know_state(self, commit: CommitId, state: DestinationState) -> None:
         """Take note of what a state commit says, so that it need not be read."""
         self._states[commit] = state

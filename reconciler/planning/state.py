@@ -7,7 +7,7 @@ packages were made by, `trees/<tree id>/…`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from sys import intern
@@ -20,7 +20,9 @@ from reconciler.rules.overrides.rollout import RuleId, rule_id_of
 from reconciler.rules.variant import DeletionPolicy, Owner
 from reconciler.snapshot.objects import BlobId, CommitId, TreeId
 
+# a commit of another format must not be built on (`written_anew`)
 FORMAT = 1
+_DESTINATION = "destination.json"
 KEPT_OFFERS = 20
 KEPT_REVISIONS = 10
 _TEXTS = "texts/"
@@ -277,16 +279,46 @@ class DestinationState:
 
 def write_state(state: DestinationState) -> dict[str, bytes]:
     """Return the files of a state commit, without `trees/`; equal states give equal bytes."""
+    return {_DESTINATION: _destination_file(state), **_package_files(state, state.packages), **_text_files(state)}
+
+
+def written_anew(state: DestinationState, known: DestinationState) -> dict[str, bytes | None]:
+    """Return by which files what `write_state` returns differs from that of another state; None: it has no such file.
+
+    What the two have in common is not written.
+    """
+    changed = [package for package, one in state.packages.items() if not _is_same(one, known.packages.get(package))]
+    gone = [_package_path(package) for package in known.packages.keys() - state.packages.keys()]
+    texts, before = _text_files(state), _text_files(known)
+    new = {path: content for path, content in texts.items() if path not in before}
+    files = {_DESTINATION: _destination_file(state), **_package_files(state, changed), **new}
+    return files | dict.fromkeys([*gone, *(before.keys() - texts.keys())])
+
+
+def _is_same(one: PackageRecord, other: PackageRecord | None) -> bool:
+    return one is other or one == other
+
+
+def _destination_file(state: DestinationState) -> bytes:
     drafts = {name: draft.as_data() for name, draft in state.drafts.items()}
-    destination = {
+    return json_lines({
         "format": FORMAT, "url": state.url, "branch": state.branch, "directory": state.directory,
         "seen": state.seen, "drafts": drafts,
-    }  # fmt: skip
-    files = {f"packages/{package}.json": json_lines(_record_data(record)) for package, record in state.packages.items()}
+    })  # fmt: skip
+
+
+def _package_files(state: DestinationState, packages: Iterable[str]) -> dict[str, bytes]:
+    return {_package_path(package): json_lines(_record_data(state.packages[package])) for package in packages}
+
+
+def _package_path(package: str) -> str:
+    return f"packages/{package}.json"
+
+
+def _text_files(state: DestinationState) -> dict[str, bytes]:
     # equal on all clusters of a fleet, these cost it next to nothing
     texts = {text for record in state.packages.values() for text in record.texts()}
-    files |= {f"{_TEXTS}{_hash(text)}.json": text.encode() for text in texts}
-    return {"destination.json": json_lines(destination), **files}
+    return {f"{_TEXTS}{_hash(text)}.json": text.encode() for text in texts}
 
 
 def _hash(text: str) -> str:
@@ -302,7 +334,7 @@ def read_state(files: Mapping[str, bytes]) -> DestinationState:
 
 
 def _read(files: Mapping[str, bytes]) -> DestinationState:
-    data = json.loads(files["destination.json"])
+    data = json.loads(files[_DESTINATION])
     if data["format"] > FORMAT:
         raise EngineTooOldError(f"the state has format {data['format']}, this engine knows up to {FORMAT}")
     texts = {

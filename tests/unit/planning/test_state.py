@@ -23,6 +23,7 @@ from reconciler.planning.state import (
     StateUnreadableError,
     read_state,
     write_state,
+    written_anew,
 )
 from reconciler.rules.overrides.rollout import RuleId
 from tests.unit.planning.values import commit, offer, owner, record, state, tree
@@ -69,6 +70,20 @@ STATES = st.builds(
 @given(STATES)
 def test_what_was_written_is_read_back(one: DestinationState) -> None:
     assert read_state(write_state(one)) == one
+
+
+@given(STATES, STATES, st.data())
+def test_what_is_written_anew_makes_the_files_of_one_state_of_those_of_another(
+    one: DestinationState, other: DestinationState, data: st.DataObject
+) -> None:
+    shared = data.draw(st.sets(st.sampled_from(sorted(one.packages)))) if one.packages else set()
+    known = replace(other, packages={**other.packages, **{name: one.packages[name] for name in shared}})
+
+    changes = written_anew(one, known)
+
+    made = {path: content for path, content in {**write_state(known), **changes}.items() if content is not None}
+    assert made == write_state(one)
+    assert changes.keys().isdisjoint(f"packages/{name}.json" for name in shared)
 
 
 @given(STATES)

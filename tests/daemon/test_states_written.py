@@ -1,0 +1,73 @@
+"""States as commits: written onto what stands there, or from nothing, they are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reconciler.daemon.publish import push_states, write_states
+from reconciler.daemon.remotes import Remote
+from reconciler.gitio.create import create_repository
+from reconciler.gitio.mirror import Mirror
+from reconciler.gitio.verdicts import Done
+from reconciler.gitio.writer import NewCommit, Put
+from reconciler.krm.findings import Where
+from reconciler.krm.identity import ObjectKey
+from reconciler.planning.destination import Destination
+from reconciler.planning.state import DestinationState, Offer, PackageRecord
+from reconciler.rules.overrides.rollout import RuleId
+from reconciler.snapshot.objects import TreeId
+from tests.support.git_env import git
+from tests.unit.planning.values import record, state
+
+RULE = RuleId(ObjectKey("g", "OverridePolicy", "", "site"), "count")
+STATE_REF = "refs/reconciler/state/{repository}"
+ONE = Destination(ObjectKey("g", "Repository", "default", "eu-1"), "u", "u", "clusters/eu-1", "", True, Where(), "")
+
+
+@contextmanager
+def _remote(folder: Path) -> Iterator[Remote]:
+    create_repository(folder / "fleet.git")
+    mirror = Mirror.open(folder / "cache", str(folder / "fleet.git"))
+    mirror.fetch("destination")
+    with mirror.read() as reader:
+        yield Remote(mirror, reader)
+
+
+def _tree(remote: Remote, word: str) -> TreeId:
+    (commit,) = remote.mirror.write([NewCommit((), (Put("a", word.encode()),), word, 0, fresh=True)])
+    return remote.commit(commit).tree
+
+
+def _offered(tree: TreeId) -> PackageRecord:
+    return record(put=Offer(tree, tree, tree, tree, tree, ""))  # type: ignore[arg-type]
+
+
+def _states(remote: Remote) -> dict[str, DestinationState]:
+    one, other = (_offered(_tree(remote, word)) for word in ("one", "other"))
+    return {
+        "empty": state(),
+        "one": state(packages={"gw": one, "team/probe": one}),
+        "moved": state(packages={"gw": other, "team/probe": one}),
+        "gone": state(packages={"team/probe": one}),
+        "deeper": state(packages={"gw.json/inner": one}),
+        "with rules": state(packages={"gw": replace(one, rules={RULE: "{}"})}),
+    }
+
+
+@pytest.mark.parametrize("before", ["empty", "one", "moved", "gone", "deeper", "with rules"])
+@pytest.mark.parametrize("after", ["empty", "one", "moved", "gone", "deeper", "with rules"])
+def test_a_state_is_the_same_commit_whatever_it_is_written_onto(tmp_path: Path, before: str, after: str) -> None:
+    with _remote(tmp_path) as remote:
+        states = _states(remote)
+        (alone,) = write_states(remote, [(ONE, states[after])], STATE_REF)
+        assert push_states(remote, [(ONE, states[before])], STATE_REF) == {"eu-1": Done()}
+        assert STATE_REF.format(repository="eu-1") in remote.refs
+
+        assert write_states(remote, [(ONE, states[after])], STATE_REF) == [alone]
+        kept = git(remote.mirror.folder, "ls-tree", "--name-only", f"{alone}:trees") if states[after].packages else ""
+        assert sorted(kept.split()) == sorted(states[after].trees())
