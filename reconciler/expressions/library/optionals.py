@@ -22,12 +22,13 @@ def of(budget: Budget, value: Any) -> Optional:
 
 
 def of_non_zero(budget: Budget, value: Any) -> Optional:
-    """`optional.ofNonZeroValue(value)`: empty for null, false, 0, "" and for what has no elements or length."""
+    """`optional.ofNonZeroValue(value)`: empty for null, false, 0, "" and for what has no elements or length.
+
+    An optional is no zero value, whether or not there is anything in it, as in the engines for Go and for C++.
+    """
     if isinstance(value, Timestamp | Duration):
         return of(budget, value) if value.nanoseconds else NONE
-    if isinstance(value, Optional):
-        return of(budget, value) if value.present else NONE
-    return of(budget, value) if value else NONE
+    return of(budget, value) if isinstance(value, Optional) or value else NONE
 
 
 def has_value(budget: Budget, optional: Optional) -> bool:

@@ -44,6 +44,7 @@ X = Environment(frozenset({"x"}))
         pytest.param("x.?l.optFlatMap(l, l[?7]).hasValue()", False, id="opt-flat-map"),
         pytest.param("optional.of(1).orValue(1 / 0)", 1, id="alternatives-are-lazy"),
         pytest.param("optional.ofNonZeroValue({}).hasValue()", False, id="zero-values"),
+        pytest.param("optional.ofNonZeroValue(optional.none()).hasValue()", True, id="an-optional-is-no-zero-value"),
         pytest.param("math.greatest(1, 2.5, 2u) == math.greatest([1, 2.5, 2u])", True, id="greatest"),
         pytest.param("math.least(3, -1.5)", -1.5, id="least"),
         pytest.param(
