@@ -123,4 +123,5 @@ class Recollection:
 
 def _stands(known: Known, destination: Destination, refs: Mapping[str, CommitId]) -> bool:
     """Return whether a destination is the one that was left, with its refs where they were."""
-    return known.destination == destination and all(refs.get(name) == commit for name, commit in known.refs.items())
+    is_same = known.destination is destination or known.destination == destination
+    return is_same and all(refs.get(name) == commit for name, commit in known.refs.items())

@@ -33,12 +33,9 @@ class Left:
 
     def is_wanted_so(self, claims: Claims) -> bool:
         """Return whether the same variants are wanted as before; those that stayed are the same objects."""
-        return (
-            len(claims.variants) == len(self.variants)
-            and claims.stalled == self.stalled
-            and all(
-                one is other or is_alike(one, other) for one, other in zip(claims.variants, self.variants, strict=True)
-            )
+        return claims.stalled == self.stalled and (
+            claims.variants is self.variants
+            or (len(claims.variants) == len(self.variants) and all(map(_are_alike, claims.variants, self.variants)))
         )
 
     def settled(self, claims: Claims, moved: Set[str]) -> Mapping[str, Outcome]:
@@ -52,13 +49,17 @@ class Left:
         stayed = {
             one.place.package
             for one, other in zip(claims.variants, self.variants, strict=True)
-            if one is other or is_alike(one, other)
+            if _are_alike(one, other)
         }
         found = {one.variant.place.package: one for one in self.plan.outcomes if isinstance(one, Unchanged)}
         return {
             name: one for name, one in found.items()
             if name in stayed and was_looked_at(one.record.trace) and moved.isdisjoint(one.record.trace)
         }  # fmt: skip
+
+
+def _are_alike(one: Variant, other: Variant) -> bool:
+    return one is other or is_alike(one, other)
 
 
 def left_by(decided: Decided, plan: DestinationPlan, state: DestinationState, answers: Answers) -> Left | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 from reconciler.krm.conditions import Condition, upsert
@@ -17,8 +17,6 @@ from reconciler.reporting.sections import items, section
 from reconciler.reporting.summary import Entries, entries_of
 
 _TIMES = re.compile(rb'^    lastTransitionTime: "([^"\n]*)"$', re.MULTILINE)
-# the files of a pass are read again by the next one; more of them are worth less than the memory
-_REMEMBERED_FILES = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +64,6 @@ def object_file(status: ObjectStatus, previous: Mapping[str, bytes], now: str) -
     return ObjectFile(status, path, entries_of(document), content, None if document == known else document)
 
 
-@lru_cache(maxsize=_REMEMBERED_FILES)
 def read_document(content: bytes) -> Mapping[str, Any]:
     """Return what a file says; what cannot be read, whatever people made of it, counts as never written."""
     try:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
-from typing import Any
 
 from reconciler.krm.dates import rfc3339
 from reconciler.krm.identity import ObjectKey
@@ -24,6 +23,8 @@ from reconciler.reporting.sections import items, section
 from reconciler.reporting.summary import SUMMARY, summary_file
 
 MAX_CHILDREN = 1000
+# while a set fails, every pass asks who made what stands there
+_REMEMBERED_FILES = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,10 +160,12 @@ def _left_alone(plan: FleetPlan, configs: Configs, previous: Mapping[str, bytes]
         return set()
     own = {path for path in previous if path.startswith(configs.folders_left)}
     variants = [path for path in previous if path.startswith("objects/") and "/PackageVariant/" in path]
-    return own | {path for path in variants if kept and _makers(read_document(previous[path])) & kept}
+    return own | {path for path in variants if kept and _makers(previous[path]) & kept}
 
 
-def _makers(document: Mapping[str, Any]) -> set[tuple[str, str, str]]:
-    metadata = section(document, "metadata")
+@lru_cache(maxsize=_REMEMBERED_FILES)
+def _makers(content: bytes) -> frozenset[tuple[str, str, str]]:
+    metadata = section(read_document(content), "metadata")
     namespace = str(metadata.get("namespace"))
-    return {(str(one.get("kind")), namespace, str(one.get("name"))) for one in items(metadata, "ownerReferences")}
+    found = items(metadata, "ownerReferences")
+    return frozenset((str(one.get("kind")), namespace, str(one.get("name"))) for one in found)
