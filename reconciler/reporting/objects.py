@@ -129,23 +129,27 @@ def status_files(
     standing = memory.stand(statuses, previous, large, rfc3339(plan.as_of))
     written = [one for key, one in standing.by_key.items() if key not in large or not one.is_well]
     files = {one.path: one.written for one in written}
-    is_plain = len(files) == len(written) and standing.are_all_told
-    files |= statuses.configs.files
-    left = _left_alone(plan, statuses.configs, previous) - files.keys() - {SUMMARY}
-    left -= {one.path for one in standing.by_key.values()} if left else set()
-    files |= {path: previous[path] for path in left}
-    awaited = _awaited(plan, statuses.configs)
-    files = {path: content for path, content in files.items() if path not in awaited} if awaited else files
-    files |= {path: previous[path] for path in awaited if path in previous}
+    is_plain = len(files) == len(written) and standing.are_all_told and not plan.awaited
+    files = _with_what_stays(plan, statuses.configs, {**files, **statuses.configs.files}, standing, previous)
     tallies = [one.tally for one in statuses.destinations]
     files[SUMMARY] = summary_file(plan, (one.entries for one in standing.unwell()), tallies)
     told = previous if files == previous else files
-    memory.keep(told, large, is_plain=is_plain and not awaited)
+    memory.keep(told, large, is_plain=is_plain)
     return told
 
 
-def _awaited(plan: FleetPlan, configs: Configs) -> set[str]:
-    return set(map(object_path, {*plan.awaited, *configs.makers_of(plan.awaited)})) if plan.awaited else set()
+def _with_what_stays(
+    plan: FleetPlan, configs: Configs, files: dict[str, bytes], standing: Files, previous: Mapping[str, bytes]
+) -> dict[str, bytes]:
+    """Return files with those that stand there and that this pass has nothing to say of."""
+    if left := _left_alone(plan, configs, previous):
+        left -= {SUMMARY, *files, *(one.path for one in standing.by_key.values())}
+        files |= {path: previous[path] for path in left}
+    if plan.awaited:
+        awaited = set(map(object_path, {*plan.awaited, *configs.makers_of(plan.awaited)}))
+        files = {path: content for path, content in files.items() if path not in awaited}
+        files |= {path: previous[path] for path in awaited if path in previous}
+    return files
 
 
 def _left_alone(plan: FleetPlan, configs: Configs, previous: Mapping[str, bytes]) -> set[str]:

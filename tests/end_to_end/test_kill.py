@@ -1,6 +1,6 @@
 """A sync that is killed at any moment leaves nothing behind that the next one does not put right (tenet 3).
 
-RECONCILER_KILLS sets how many moments are tried, 8 or, for the long run, 200; each is drawn from its own seed, so that
+RECONCILER_KILLS sets how many moments are tried, 6 or, for the long run, 200; each is drawn from its own seed, so that
 a failure can be repeated.
 """
 
@@ -22,7 +22,7 @@ from tests.support.command_line import run_in
 from tests.support.git_env import assert_sound, read_refs
 
 PROJECT = Path(__file__).resolve().parents[2]
-KILLS = int(os.environ.get("RECONCILER_KILLS", "8"))
+KILLS = int(os.environ.get("RECONCILER_KILLS", "6"))
 CLUSTERS = 20
 SIZES = Sizes(clusters=CLUSTERS, regions=5, files=5, repositories=1)
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("RECONCILER", "GIT_"))} | {

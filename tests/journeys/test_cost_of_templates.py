@@ -19,7 +19,7 @@ from tests.support.policies import publish
 from tests.support.templates import LABELLED, URGENT, bundle, kafka, pool, template
 from tests.support.world import World, catalog, package, repository, variant
 
-KAFKAS = tuple(f"k{number:02}" for number in range(30))
+KAFKAS = tuple(f"k{number:02}" for number in range(20))
 # what an edit of one costs does not depend on how many there are: most is counted among few
 FEW = KAFKAS[:8]
 # of six pools, two inherit both properties, two the pod alone, one the pod set alone, and one nothing
@@ -55,7 +55,7 @@ def want(name: str, each: str, revision: str = "v1") -> dict[str, str | None]:
 
 
 def large_fleet(folder: Path) -> World:
-    """Return a cluster with thirty Kafkas that are placed, each with six pools in packages; all is published."""
+    """Return a cluster with twenty Kafkas that are placed, each with six pools in packages; all is published."""
     return fleet_of(KAFKAS, folder)
 
 
@@ -110,7 +110,7 @@ def test_a_kafka_moves_exactly_the_pools_that_inherit_what_changed(
     check_an_edit(world, parent, pools)
 
 
-def test_so_it_is_among_thirty(tmp_path: Path) -> None:
+def test_so_it_is_among_twenty(tmp_path: Path) -> None:
     check_an_edit(large_fleet(tmp_path / "world"), {**BOTH, "pod": {}}, OF_POD)
 
 
