@@ -168,11 +168,16 @@ def write_states(
     refs = [state_ref.format(repository=one.name) for one, _ in states]
     remote.read_commits_ahead(remote.refs[ref] for ref in refs if ref in remote.refs)
     changes = [tuple(_state_changes(remote, state, ref)) for (_, state), ref in zip(states, refs, strict=True)]
-    commits = [
-        NewCommit((), change, state_message(one), UNDATED_SECONDS, fresh=True)
-        for (one, _), change in zip(states, changes, strict=True)
-    ]
-    return remote.mirror.write(commits)
+    commits = remote.mirror.write(
+        [
+            NewCommit((), change, state_message(one), UNDATED_SECONDS, fresh=True)
+            for (one, _), change in zip(states, changes, strict=True)
+        ]
+    )
+    for commit, (_, state) in zip(commits, states, strict=True):
+        # who notes more in it before the pass ends need not read it
+        remote.know_state(commit, state)
+    return commits
 
 
 def _state_changes(remote: Remote, state: DestinationState, ref: str) -> Iterator[Change]:
