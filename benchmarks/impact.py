@@ -11,7 +11,6 @@ own (`reconciler impact`), and a second time inside of one process, in which the
 from __future__ import annotations
 
 import cProfile
-import gc
 import json
 import os
 import pstats
@@ -31,8 +30,8 @@ sys.path.insert(0, str(PROJECT))
 
 from benchmarks.fleet_world import Sizes, build_world, change_a_region  # noqa: E402
 from benchmarks.processes import cpu_seconds  # noqa: E402
-from reconciler import VALUES_BETWEEN_COLLECTIONS  # noqa: E402
 from reconciler.daemon.impact import Configs, Range, impact  # noqa: E402
+from reconciler.garbage import look_seldom  # noqa: E402
 from reconciler.reporting.impact import ImpactReview, review_impact  # noqa: E402
 from reconciler.reporting.impact_words import impact_markdown  # noqa: E402
 from reconciler.settings import Settings  # noqa: E402
@@ -61,7 +60,7 @@ class Measure:
 @click.option("--profile", is_flag=True, help="Profile the change of one region, in a process that has loaded all.")
 def main(clusters: int, regions: int, files: int, as_json: bool, profile: bool) -> None:
     """Build a fleet, sync it, and measure the impact of three changes."""
-    gc.set_threshold(VALUES_BETWEEN_COLLECTIONS)
+    look_seldom()
     with tempfile.TemporaryDirectory(prefix="impact-") as folder, chdir(folder):
         build_world(Path(), Sizes(clusters, regions, files, 1))
         _prepare()

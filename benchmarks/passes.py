@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import cProfile
-import gc
 import json
 import os
 import pstats
@@ -20,9 +19,9 @@ from typing import Any
 from structlog.testing import capture_logs
 
 from benchmarks.processes import cpu_seconds
-from reconciler import VALUES_BETWEEN_COLLECTIONS
 from reconciler.daemon.passes import Passes
 from reconciler.daemon.settled import Memory
+from reconciler.garbage import look_seldom
 from reconciler.settings import Settings
 from reconciler.wiring import build_parts, build_push
 
@@ -103,7 +102,7 @@ def service(
     `workers` are the processes that render, 0 for as many as there are cores; `remembers` gives what the last process
     has left.
     """
-    gc.set_threshold(VALUES_BETWEEN_COLLECTIONS)
+    look_seldom()
     settings = Settings.model_validate({
         "config": {"url": config}, "fleet": {"url": fleet}, "cache": str(Path("cache").absolute()),
         "rendering": {"workers": workers},

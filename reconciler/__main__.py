@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 
-from reconciler import VALUES_BETWEEN_COLLECTIONS
+from reconciler.garbage import look_seldom
 
 
 def main() -> None:
     """Run the command line and exit with its status."""
-    gc.set_threshold(VALUES_BETWEEN_COLLECTIONS)
+    look_seldom()
     from reconciler.cli.entry import run
 
     sys.exit(run(sys.argv[1:]))

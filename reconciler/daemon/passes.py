@@ -12,6 +12,7 @@ from reconciler.daemon.reconcile import Gathered, Report, decide_and_publish, ga
 from reconciler.daemon.remotes import Remotes
 from reconciler.daemon.settled import InMind, Memory, Settled
 from reconciler.daemon.tools import ConfigSource, Publisher, Tools
+from reconciler.garbage import end_pass
 from reconciler.krm.findings import Finding
 
 
@@ -73,6 +74,8 @@ class Passes:
             is_last_word = settled and not report.waits and not report.postponed and not moved
             self._memory.keep(self._settled(found, report) if is_last_word else None)
         self.told = _told(report, self._publisher.unwritten)
+        del found, report
+        end_pass()
         return settled
 
     def _settled(self, found: Gathered, report: Report) -> Settled:

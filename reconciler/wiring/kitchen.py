@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from dataclasses import dataclass
 from functools import lru_cache
 
-from reconciler import VALUES_BETWEEN_COLLECTIONS
 from reconciler.daemon.backoff import Backoff
 from reconciler.executors.cluster import Cluster
 from reconciler.executors.port import Executor, Orders
 from reconciler.executors.processes import Processes
+from reconciler.garbage import look_seldom
 from reconciler.planning.render import Engine, Renderer
 from reconciler.planning.templates import Templating
 from reconciler.settings import Settings
@@ -51,7 +50,7 @@ class _Equipment:
     """What one process keeps from orders to orders."""
 
     def __init__(self, settings: Settings) -> None:
-        gc.set_threshold(VALUES_BETWEEN_COLLECTIONS)
+        look_seldom()
         backoff = Backoff(FIRST_REST_SECONDS, settings.max_backoff_seconds, time.monotonic)
         self.engine: Engine = engine(settings, functions(settings, backoff))
         self._limits = yaml_limits(settings)
