@@ -1,5 +1,6 @@
 """The switch of the golden cases and journeys, how many workers there are, and where what tests make is written."""
 
+import gc
 import os
 import shutil
 import tempfile
@@ -25,6 +26,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_xdist_auto_num_workers() -> int:
     # a worker mostly waits for git, or git for the disk: with one for each core a fifth of the machine stands idle
     return (os.cpu_count() or 1) + 1
+
+
+def pytest_collection_finish() -> None:
+    """Let nobody go through the tests themselves for cycles, again and again: they stay to the end."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000)
 
 
 def pytest_configure(config: pytest.Config) -> None:
