@@ -1,13 +1,21 @@
 # syntax=docker/dockerfile:1
-FROM python:3.12-slim AS build
+# The digest of python:3.12-slim, as "sha256:…". It has no default: a build without it fails, so that every image names
+# the exact base it was built on. `docker buildx imagetools inspect python:3.12-slim` prints today's.
+ARG BASE_DIGEST
+
+FROM python:3.12-slim@${BASE_DIGEST} AS build
 WORKDIR /src
-COPY pyproject.toml README.md ./
+COPY requirements.lock requirements-build.lock pyproject.toml README.md LICENSE* ./
+# pip refuses each download whose hash the locks do not name
+RUN pip install --no-cache-dir --require-hashes --requirement requirements-build.lock \
+ && python -m venv /opt/reconciler \
+ && /opt/reconciler/bin/pip install --no-cache-dir --require-hashes --requirement requirements.lock
 COPY reconciler ./reconciler
 COPY fixtures/demo ./fixtures/demo
-RUN python -m venv /opt/reconciler \
- && /opt/reconciler/bin/pip install --no-cache-dir .
+RUN pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheels . \
+ && /opt/reconciler/bin/pip install --no-cache-dir --no-deps /wheels/*.whl
 
-FROM python:3.12-slim
+FROM python:3.12-slim@${BASE_DIGEST}
 # git and ssh are wanted as new as the base image has them, with their security fixes
 # hadolint ignore=DL3008
 RUN apt-get update \

@@ -1,0 +1,55 @@
+"""The files that fix what an image and a test run are built from."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+PROJECT = Path(__file__).resolve().parents[2]
+LOCKS = ("requirements.lock", "requirements-ci.lock", "requirements-build.lock")
+PIN = re.compile(r"^(?P<name>[A-Za-z0-9_.-]+)(?:\[[^]]*\])?==(?P<version>[^ ;]+)(?P<rest>.*)$")
+
+
+def pins(lock: str) -> dict[str, str]:
+    """Return the version of each package that a lock names, by canonical name."""
+    lines = (PROJECT / lock).read_text().splitlines()
+    found = [match for line in lines if (match := PIN.match(line))]
+    return {canonicalize_name(match["name"]): match["version"] for match in found}
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_locked_version_has_a_hash(lock: str) -> None:
+    blocks = re.split(r"\n(?=[A-Za-z0-9])", (PROJECT / lock).read_text())
+    locked = [block for block in blocks if PIN.match(block.splitlines()[0])]
+    assert locked
+    assert [block.splitlines()[0] for block in locked if "--hash=sha256:" not in block] == []
+
+
+def test_the_runtime_lock_satisfies_the_dependencies() -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    locked = pins("requirements.lock")
+    wanted = [Requirement(one) for one in project["dependencies"]]
+    unsatisfied = [
+        str(one) for one in wanted if not one.specifier.contains(locked.get(canonicalize_name(one.name), "0"))
+    ]
+    assert unsatisfied == []
+
+
+def test_the_image_has_no_default_base() -> None:
+    lines = (PROJECT / "Dockerfile").read_text().splitlines()
+    assert "ARG BASE_DIGEST" in lines
+    bases = [line for line in lines if line.startswith("FROM ")]
+    assert bases
+    assert all("@${BASE_DIGEST}" in line for line in bases)
+
+
+def test_the_image_installs_locked_versions_only() -> None:
+    text = re.sub(r"\\\n", " ", (PROJECT / "Dockerfile").read_text())
+    installs = re.findall(r"\bpip install [^&\n]*", text)
+    assert installs
+    assert [one for one in installs if "--require-hashes" not in one and "--no-deps" not in one] == []
