@@ -16,10 +16,13 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
+from reconciler.forge.request import ACCEPT_CONFLICTS
+from reconciler.krm.isolation import ExpectedError
 from reconciler.krm.names import dns_subdomain_fault, ref_name_fault
 from reconciler.krm.pointer import PointerError, parse_pointer
 from reconciler.krm.yaml import Document, YamlError, parse
 from reconciler.planning.shard import read_shard
+from reconciler.redaction import has_credentials, redact_url, redact_urls
 from reconciler.web.address import split_address
 
 ENVIRONMENT_PREFIX = "RECONCILER_"
@@ -28,6 +31,8 @@ DRAFT_PLACEHOLDERS = ("{repository}", "{branch}", "{package}")
 # what users of kpt have in their environment already
 _OF_KPT = {"KRM_FN_RUNTIME": ("functions", "engine"), "KPT_IMAGE_PREFIX": ("functions", "image_prefix")}
 STATE_PLACEHOLDER = "{repository}"
+# Fields whose values are URLs: a message shows them without anything that may be a credential.
+_URL_FIELDS = frozenset({"url", "allowed_urls", "api", "dask", "listen"})
 # YAML's words in place of Python's
 _PLAIN = {
     "tuple_type": "must be a list",
@@ -38,7 +43,7 @@ _PLAIN = {
 }
 
 
-class SettingsError(Exception):
+class SettingsError(ExpectedError):
     """The settings cannot be used; the text names file, line, field, value and what is allowed."""
 
 
@@ -55,10 +60,22 @@ def _branch(value: str) -> str:
 BranchName = Annotated[str, AfterValidator(_branch)]
 
 
+def _without_credentials(value: str) -> str:
+    if has_credentials(value):
+        raise ValueError(
+            "must be written without user name, password or token (CredentialInUrl): put them into the file that"
+            " git.credentials_file names"
+        )
+    return value
+
+
+RepositoryUrl = Annotated[str, AfterValidator(_without_credentials)]
+
+
 class ConfigSettings(_Group):
     """Where the configuration is: a Git URL, a bare repository or a plain folder."""
 
-    url: str = ""
+    url: RepositoryUrl = ""
     branch: BranchName = "main"
     directory: str = ""
 
@@ -66,13 +83,13 @@ class ConfigSettings(_Group):
 class FleetSettings(_Group):
     """The repository of clusters that have no Repository object; also the default place for status."""
 
-    url: str = ""
+    url: RepositoryUrl = ""
 
 
 class StatusSettings(_Group):
     """Where the status of config objects is written; an empty url means the fleet."""
 
-    url: str = ""
+    url: RepositoryUrl = ""
     branch: BranchName = "reconciler/status"
     max_children: Annotated[int, Field(ge=0)] = 1_000
 
@@ -110,7 +127,7 @@ class GitSettings(_Group):
     max_fetches: Annotated[int, Field(ge=1, le=256)] = 8
     max_pushes: Annotated[int, Field(ge=1, le=256)] = 8
     patience_seconds: Annotated[float, Field(gt=0)] = 10.0
-    allowed_urls: tuple[str, ...] = ()
+    allowed_urls: tuple[RepositoryUrl, ...] = ()
     credentials_file: str = ""
     ssh_key_file: str = ""
     known_hosts_file: str = ""
@@ -175,6 +192,12 @@ class ApprovalSettings(_Group):
     by_annotation: bool = False
 
 
+class ReviewSettings(_Group):
+    """Review actions on drafts: propose, approve, reject."""
+
+    clock: Literal["real", "commits"] = "real"
+
+
 class GuardSettings(_Group):
     """What is too much to happen without somebody's word."""
 
@@ -185,7 +208,7 @@ class MergeSettings(_Group):
     """How packages are brought to another upstream: by whose habits, and who wins where both sides changed."""
 
     profile: Literal["safe", "compat"] = "safe"
-    conflict_policy: Literal["upstream", "local", "block"] = "upstream"
+    conflict_policy: Literal["", "upstream", "local", "block"] = ""
     deviations: dict[str, bool] = {}
     list_keys: dict[str, dict[str, list[str] | None]] = {}
 
@@ -305,14 +328,26 @@ class CelLimits(_Group):
     bytes: Annotated[int, Field(ge=1)] = 16_777_216
 
 
+class FunctionLimitSettings(_Group):
+    """What the functions that run in process may cost; beyond it the function fails."""
+
+    steps: Annotated[int, Field(ge=1_000)] = 20_000_000
+    output_bytes: Annotated[int, Field(ge=1_024)] = 16_777_216
+    placeholders: Annotated[int, Field(ge=1, le=1_000)] = 100
+    cpu_seconds: Annotated[int, Field(ge=1)] = 10
+    memory_bytes: Annotated[int, Field(ge=67_108_864)] = 536_870_912
+
+
 class LimitSettings(_Group):
     """What one file and one expression may cost; beyond it is a finding."""
 
     file_bytes: Annotated[int, Field(ge=1_024)] = 4_194_304
+    folder_files: Annotated[int, Field(ge=1)] = 200_000
     yaml_depth: Annotated[int, Field(ge=4, le=500)] = 100
     yaml_aliases: Annotated[int, Field(ge=0)] = 1_000
     yaml_documents: Annotated[int, Field(ge=1)] = 2_000
     cel: CelLimits = CelLimits()
+    functions: FunctionLimitSettings = FunctionLimitSettings()
 
 
 class ForgeHost(_Group):
@@ -362,17 +397,27 @@ class ForgeHost(_Group):
         return self
 
 
+_AUTHENTICATED = re.compile(r"(?:tls|wss)://")
+_LOOPBACK = re.compile(r"[a-z]+://(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]):\d+\Z")
+
+
 class RenderingSettings(_Group):
     """Where packages are rendered when there are many: beside this process, or on a Dask cluster."""
 
     workers: Annotated[int, Field(ge=0, le=256)] = 0
     dask: str = ""
+    timeout_seconds: Annotated[int, Field(ge=1)] = 600
 
     @field_validator("dask")
     @classmethod
     def _address(cls, value: str) -> str:
         if value and not re.fullmatch(r"(tcp|tls|ws|wss|ucx)://[^\s/]+", value):
-            raise ValueError('must be the address of a scheduler, for example "tcp://scheduler:8786"')
+            raise ValueError('must be the address of a scheduler, for example "tls://scheduler:8786"')
+        # a process that reaches a scheduler can run code on its workers, and Dask authenticates by TLS only
+        if value and not (_AUTHENTICATED.match(value) or _LOOPBACK.match(value)):
+            raise ValueError(
+                'must start with tls:// or wss:// unless the scheduler is on this machine, for example "tls://scheduler:8786"'
+            )
         return value
 
 
@@ -398,6 +443,8 @@ class ForgeSettings(_Group):
     def _plain(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if any(not label.strip() or "," in label or not label.isprintable() for label in value):
             raise ValueError("must be names of labels, without commas")
+        if ACCEPT_CONFLICTS in value:
+            raise ValueError(f"must not have {ACCEPT_CONFLICTS}, with which reviewers accept conflicts")
         return value
 
 
@@ -444,6 +491,7 @@ class Settings(_Group):
     git: GitSettings = GitSettings()
     drafts: DraftSettings = DraftSettings()
     approvals: ApprovalSettings = ApprovalSettings()
+    review: ReviewSettings = ReviewSettings()
     guards: GuardSettings = GuardSettings()
     merge: MergeSettings = MergeSettings()
     rules: RuleSettings = RuleSettings()
@@ -591,14 +639,25 @@ class _Places:
 def _explain(problem: ErrorDetails, places: _Places) -> str:
     location = problem["loc"]
     start = f"{places.of(location)}: {'.'.join(map(str, location))}"
+    value = _shown(location, problem["input"])
     match problem["type"]:
         case "extra_forbidden":
             return f"{start}: unknown setting; allowed here: {_names(location[:-1])}"
         case "model_type":
-            return f"{start}: must be a mapping of settings ({_names(location)}), not {problem['input']!r}"
+            return f"{start}: must be a mapping of settings ({_names(location)}), not {value!r}"
         case _:
             why = problem["msg"].removeprefix("Value error, ").replace("Input should", "must")
-            return f"{start}: {_PLAIN.get(problem['type'], why)}, not {problem['input']!r}"
+            return f"{start}: {_PLAIN.get(problem['type'], why)}, not {value!r}"
+
+
+def _shown(location: tuple[str | int, ...], value: object) -> object:
+    """Return a value for a message, without the credentials of URLs in it."""
+    if isinstance(value, str):
+        is_url = any(name in _URL_FIELDS for name in location)
+        return redact_url(value) if is_url else redact_urls(value)
+    if isinstance(value, dict):
+        return {key: _shown((*location, key), inner) for key, inner in value.items()}
+    return [_shown(location, one) for one in value] if isinstance(value, list) else value
 
 
 def _names(path: Iterable[str | int]) -> str:

@@ -1,4 +1,6 @@
-"""Makes reconciler/krm/schema/shapes.json: which lists of Kubernetes' own kinds are merged by element (kpt.md 7.4, 9).
+"""Makes the data of Kubernetes' own kinds in reconciler/krm/schema.
+
+shapes.json contains the lists that are merged by element (kpt.md 7.4, 9), field_names.json the names of all fields.
 
 Run `python scripts/make_schema_data.py` with kubernetes-validate installed (the extra `k8s-schemas`) and review the
 diff; docs/decisions/007-schema-data.md says why the data is made like this.
@@ -14,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 TARGET = Path(__file__).resolve().parents[1] / "reconciler/krm/schema/shapes.json"
+FIELD_NAMES = TARGET.with_name("field_names.json")
 OBJECT_META = "meta.v1.ObjectMeta"
 # what kinds share that have no such list but those of their metadata
 OBJECT = {"metadata": OBJECT_META}
@@ -78,6 +81,56 @@ def text(data: Mapping[str, Any]) -> str:
     """Return the data as it is committed: one line for each definition."""
     sections = [f'"source": {json.dumps(data["source"])}', *(_section(data, name) for name in ("kinds", "fields"))]
     return "{\n" + ",\n".join(sections) + "\n}\n"
+
+
+def make_field_names() -> dict[str, Any]:
+    """Return the field names of every kind and definition, from the schemas of all releases together.
+
+    A cluster may run any of these releases, so that a field of one of them is a field. `kinds` contains only API
+    versions that a release serves: an older version may have other fields than its kind has today.
+    """
+    all_kinds: dict[Kind, str] = {}
+    fields: dict[str, dict[str, str]] = {}
+    for folder in sorted(_folders(), key=_minor):
+        definitions = _definitions(folder)
+        all_kinds |= _kinds(definitions)
+        for name, schema in definitions.items():
+            known = fields.setdefault(_short(name), {})
+            for field, property_ in schema.get("properties", {}).items():
+                known[field] = _merged_type(known.get(field), _field_type(property_, definitions))
+    return {
+        "source": f"kubernetes-validate {metadata.version('kubernetes-validate')}",
+        "kinds": _by_api_version(all_kinds),
+        "fields": {name: _field_text(fields[name]) for name in _named_from(fields, set(all_kinds.values()))},
+    }
+
+
+def _field_type(schema: Mapping[str, Any], definitions: Definitions) -> str:
+    """Return the type of a field: a definition, `[]` and the definition of items, or "" where any key may be."""
+    if schema.get("type") == "array" or "items" in schema:
+        items = _target(schema.get("items", {}))
+        return f"[]{_short(items)}" if definitions.get(items, {}).get("properties") else "[]"
+    target = _target(schema)
+    return _short(target) if definitions.get(target, {}).get("properties") else ""
+
+
+def _merged_type(known: str | None, found: str) -> str:
+    # A field with different types in two releases may contain anything.
+    return found if known in (None, found) else ""
+
+
+def _field_text(fields: Mapping[str, str]) -> str:
+    return " ".join(f"{name}:{kind}" if kind else name for name, kind in sorted(fields.items()))
+
+
+def _named_from(fields: Mapping[str, Mapping[str, str]], roots: set[str]) -> set[str]:
+    reached: set[str] = set()
+    waiting = set(roots)
+    while waiting:
+        reached |= waiting
+        named = {kind.removeprefix("[]") for name in waiting for kind in fields[name].values()}
+        waiting = named - reached - {""}
+    return reached
 
 
 def _section(data: Mapping[str, Any], name: str) -> str:
@@ -198,3 +251,4 @@ def _short(name: str) -> str:
 
 if __name__ == "__main__":
     TARGET.write_text(text(make()))
+    FIELD_NAMES.write_text(text(make_field_names()))

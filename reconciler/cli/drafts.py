@@ -44,5 +44,5 @@ def command(
     if output == "json":
         click.echo(json.dumps({"drafts": drafts_data(sheets), "troubles": troubles}, indent=2))
     else:
-        click.echo("\n".join([*(f"error: {trouble}" for trouble in troubles), drafts_text(sheets, now)]))
+        click.echo("\n".join([*(f"error: {trouble}" for trouble in troubles), drafts_text(sheets, now, len(troubles))]))
     return ERROR_FINDING if troubles else FINE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -12,6 +13,7 @@ import click
 from reconciler import __version__
 from reconciler.cli.exits import CANNOT_RUN, OUR_BUG, CannotRunError
 from reconciler.cli.lazy import LazyGroup, OutputClosedError
+from reconciler.redaction import redact
 
 COMMANDS = {
     "demo": "Build a small world, run the main job on it, show what came out.",
@@ -60,7 +62,8 @@ def run(arguments: Sequence[str]) -> int:
     except Exception:  # noqa: BLE001 - the last stop: our own mistakes are told apart from the user's
         import traceback
 
-        traceback.print_exc()
+        # the frames only: values of local variables may be secrets
+        click.echo(redact(traceback.format_exc()), err=True, nl=False)
         click.echo("reconciler: this is a bug of ours; please report it with the lines above", err=True)
         return OUR_BUG
 
@@ -69,9 +72,12 @@ def _run(arguments: Sequence[str]) -> int:
     try:
         result = commands.main(list(arguments), prog_name="reconciler", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        # click quotes arguments, and one of them may be a URL with a password
+        shown = io.StringIO()
+        error.show(shown)
+        click.echo(redact(shown.getvalue()), err=True, nl=False)
         return CANNOT_RUN
     except CannotRunError as error:
-        click.echo(f"reconciler: {error}", err=True)
+        click.echo(redact(f"reconciler: {error}"), err=True)
         return CANNOT_RUN
     return result if isinstance(result, int) else 0

@@ -80,7 +80,7 @@ def _told(seen: ImpactReview, output: str, diff_lines: int) -> str:
 
 
 def _status(seen: ImpactReview) -> int:
-    # what was wrong before is not the fault of this change
-    if seen.errors:
+    # an error that was there before is not caused by this change; an unknown impact is not a success
+    if seen.errors or seen.unknown:
         return ERROR_FINDING
     return DIFFERENCES if seen.affected else FINE

@@ -9,9 +9,10 @@ from urllib.parse import urlsplit
 import click
 
 from reconciler.cli.exits import CannotRunError
-from reconciler.gitio.url import parse_url, redact
+from reconciler.gitio.url import parse_url
 from reconciler.packages.kptfile import GitUpstream, Kptfile
 from reconciler.packages.package import Package
+from reconciler.redaction import redact_url
 from reconciler.snapshot.files import FileTree
 
 _END_OF_REPOSITORY = re.compile(r"\.git(?=/|@|$)")
@@ -51,10 +52,6 @@ def read_source(text: str, directory: str | None, ref: str | None) -> GitUpstrea
     if ".." in place.split("/"):
         raise CannotRunError(f'a package\'s directory must lie in its repository, not at "{place}"')
     url = parse_url(repo)
-    if url.secrets:
-        raise CannotRunError(
-            f"{url.text} must be given without credentials, which would end up in the Kptfile: set git.credentials_file"
-        )
     # a path is the same one from everywhere only when it is absolute
     written = url.text if url.local and "://" not in repo else repo.rstrip("/")
     return GitUpstream(repo=written, directory=f"/{place.strip('/')}", ref=_one_of("a ref", named, "--ref", ref))
@@ -80,10 +77,10 @@ def _split(text: str, *, whole: bool) -> tuple[str, str, str]:
     if whole:
         return head[0] + place, "", ref
     if head[0] in {"", "file://"}:
-        return _split_path(head[0], place, ref)
+        return _split_path(head[0], place, ref, redact_url(text))
     names = place.strip("/").split("/")
     if urlsplit(head[0]).hostname not in _TWO_NAMES or len(names) < 2:
-        raise CannotRunError(_FORM.format(text=redact(text)))
+        raise CannotRunError(_FORM.format(text=redact_url(text)))
     return f"{head[0]}/{'/'.join(names[:2])}", "/".join(names[2:]), ref
 
 
@@ -92,9 +89,9 @@ def _cut(text: str) -> tuple[str, str]:
     return (place, ref) if at else (text, "")
 
 
-def _split_path(head: str, place: str, ref: str) -> tuple[str, str, str]:
+def _split_path(head: str, place: str, ref: str, shown: str) -> tuple[str, str, str]:
     path = Path(place).absolute()
     for folder in (path, *path.parents):
         if (folder / ".git").exists() or ((folder / "HEAD").is_file() and (folder / "objects").is_dir()):
             return f"{head}{folder}", path.relative_to(folder).as_posix().removeprefix("."), ref
-    raise CannotRunError(_FORM.format(text=place))
+    raise CannotRunError(_FORM.format(text=shown))

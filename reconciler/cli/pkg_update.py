@@ -21,7 +21,7 @@ from reconciler.reporting.kptfile_changes import kptfile_lock
 from reconciler.reporting.package_report import PackageReport, files_headline
 from reconciler.settings import Settings
 from reconciler.snapshot.files import FileTree
-from reconciler.wiring import build_package_parts, git_options
+from reconciler.wiring import build_package_parts, conflict_policy, git_options
 
 _NAMED_FILES = 5
 
@@ -62,7 +62,7 @@ def command(
         set_up_logs(settings, service=False)
         folder, wanted = split_place(place, ref)
         before = read_package(folder)
-        policy = conflicts or settings.merge.conflict_policy
+        policy = conflicts or conflict_policy(settings)
         updated = _update(settings, folder, before, policy, wanted, strategy)
         blocked = policy == "block" and bool(updated.conflicts)
         done = _Done(folder, before, updated, blocked=blocked, dry_run=dry_run)

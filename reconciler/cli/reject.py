@@ -29,5 +29,7 @@ def command(
 ) -> int:
     """Make proposed drafts drafts again, which the next pass may write to."""
     bulk = Bulk(places, everything, selector, output)
-    setup = Setup(config, settings_file, fleet, cache)
-    return run_act(setup, bulk, Act("drop" if drop else "reject", person_at(setup, author), reason))
+    setup = Setup(config, settings_file, fleet, cache, audits=True)
+    person = person_at(setup, author)
+    act = Act("drop" if drop else "reject", person.identity, reason, person_from=person.source)
+    return run_act(setup, bulk, act)

@@ -15,7 +15,7 @@ from reconciler.cli.reviewing import Setup, reviewing
 from reconciler.cli.shared import cache_option, config_argument, fleet_option, settings_option
 from reconciler.daemon.report import read_fleet
 from reconciler.daemon.review import Asked
-from reconciler.gitio.url import redact
+from reconciler.redaction import redact_url
 from reconciler.reporting.report.build import build_report
 from reconciler.reporting.report.data import report_data
 from reconciler.reporting.report.fleet import FleetReport
@@ -71,4 +71,4 @@ def _told(report: FleetReport, form: str, options: str) -> str:
 def _options(config: str | None, fleet: str | None, settings_file: str | None) -> str:
     """Return the options with which other commands read the same fleet, without credentials."""
     given = {"--config": config, "--fleet": fleet, "--settings": settings_file}
-    return "".join(f" {name} {shlex.quote(redact(value))}" for name, value in given.items() if value)
+    return "".join(f" {name} {shlex.quote(redact_url(value))}" for name, value in given.items() if value)

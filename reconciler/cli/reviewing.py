@@ -23,7 +23,7 @@ from reconciler.cli.shared import (
     settings_option,
 )
 from reconciler.daemon.acting import act_on
-from reconciler.daemon.acts import Act
+from reconciler.daemon.acts import Act, PersonSource
 from reconciler.daemon.review import Asked, Place, Review, UnknownPlaceError
 from reconciler.gitio.identity import parse_person, read_person
 from reconciler.krm.label_query import LabelQueryError, matches_query
@@ -91,6 +91,11 @@ removals_option = click.option(
 author_option = click.option(
     "--author", type=PersonType(), help='Who does it, as "Name <mail>"; default: as your Git knows you.'
 )
+accept_conflicts_option = click.option(
+    "--accept-conflicts",
+    is_flag=True,
+    help="Accept the conflicts of the drafts, which are printed first; without it such drafts are refused.",
+)
 offline_option = click.option(
     "--offline", is_flag=True, help="Fetch nothing: look at what the cache has of every repository."
 )
@@ -111,11 +116,12 @@ class Setup:
     fleet: str | None
     cache: str | None
     offline: bool = False
+    audits: bool = False
 
     def read(self) -> Settings:
-        """Return the settings, with logs set up. Raises SettingsError."""
+        """Return the settings, with logs set up: `audits` writes events as a service does. Raises SettingsError."""
         settings = read_settings(self.settings_file, config=self.config, fleet=self.fleet, cache=self.cache)
-        set_up_logs(settings, service=False)
+        set_up_logs(settings, service=self.audits)
         return settings
 
 
@@ -176,10 +182,22 @@ def run_act(setup: Setup, bulk: Bulk, act: Act) -> int:
     return FINE if all(one.is_well for one in acted) else ERROR_FINDING
 
 
-def person_at(setup: Setup, author: tuple[str, str] | None) -> tuple[str, str]:
+@dataclass(frozen=True)
+class Person:
+    """Who acts, and what named the person."""
+
+    identity: tuple[str, str]
+    source: PersonSource
+
+
+def person_at(setup: Setup, author: tuple[str, str] | None) -> Person:
     """Return who acts: whom the command line names, else whom Git knows here, else the author of the settings.
 
     A pipeline without anybody's identity acts as the reconciler, and what it prints says so.
     """
+    if author:
+        return Person(author, "option")
     with told_plainly():
-        return author or read_person(Path.cwd()) or git_options(setup.read()).author
+        if person := read_person(Path.cwd()):
+            return Person(person, "git")
+        return Person(git_options(setup.read()).author, "settings")

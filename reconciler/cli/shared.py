@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +14,10 @@ import click
 
 from reconciler.daemon.events import log
 from reconciler.planning.shard import read_shard
+from reconciler.process_protection import initial_environment
+from reconciler.redaction import has_credentials, redact, redact_url
 from reconciler.reporting.diffs import MAX_LINES
-from reconciler.settings import Settings, load_settings
+from reconciler.settings import Settings, SettingsError, load_settings
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -65,7 +66,13 @@ def read_settings(
     shard: str | None = None,
 ) -> Settings:
     """Return the settings with what the command line says on top. Raises SettingsError."""
-    settings = load_settings(settings_file, os.environ, Path.cwd())
+    settings = load_settings(settings_file, initial_environment(), Path.cwd())
+    for name, url in (("CONFIG", config), ("--fleet", fleet)):
+        if url is not None and has_credentials(url):
+            raise SettingsError(
+                f"{name}: {redact_url(url)!r} must be written without user name, password or token (CredentialInUrl):"
+                " put them into the file that git.credentials_file names; write a local path that has an @ as ./path"
+            )
     groups: dict[str, Any] = {}
     if config is not None:
         groups["config"] = settings.config.model_copy(update={"url": config})
@@ -104,19 +111,42 @@ def _configure(level: int, *, as_json: bool) -> None:
     end = (
         structlog.processors.JSONRenderer(sort_keys=True)
         if as_json
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        else structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+        )
     )
     structlog.configure(
         processors=[
             *shape,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
+            # a plain traceback: one with local variables would contain secrets
             structlog.processors.format_exc_info,
+            _redact_event,
             end,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
+
+
+def _redact_event(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Remove credentials from every text of an event."""
+    return {name: _redact_value(value) for name, value in event.items()}
+
+
+def _redact_value(value: Any) -> Any:
+    match value:
+        case str():
+            return redact(value)
+        case dict():
+            return {_redact_value(key): _redact_value(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_redact_value(inner) for inner in value]
+        case None | bool() | int() | float():
+            return value
+        case _:
+            return redact(str(value))
 
 
 @contextmanager

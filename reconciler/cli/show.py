@@ -34,20 +34,23 @@ def command(
         packages = frozenset(filter(None, (place.package,)))
         drafts = [draft for bench in benches for draft in bench.drafts if not packages or draft.chosen(packages)]
         sheets = [review.sheet(draft, packages, whole=True) for draft in drafts]
-        told = _told(sheets, review, output, diff_lines, place)
-    troubles = [bench.trouble for bench in benches if bench.trouble]
+        troubles = [bench.trouble for bench in benches if bench.trouble]
+        told = _format_drafts(sheets, review, output, diff_lines, place, troubles)
     if troubles:
         click.echo("\n".join(f"error: {trouble}" for trouble in troubles), err=True)
     click.echo(told, nl=not told.endswith("\n"))
     return ERROR_FINDING if troubles else FINE
 
 
-def _told(sheets: list[Sheet], review: Review, output: str, diff_lines: int, place: Place) -> str:
+def _format_drafts(
+    sheets: list[Sheet], review: Review, output: str, diff_lines: int, place: Place, errors: list[str]
+) -> str:
     match output:
         case "json":
-            return json.dumps({"drafts": [sheet_data(one, diff_lines) for one in sheets]}, indent=2, default=str)
+            drafts = [sheet_data(one, diff_lines) for one in sheets]
+            return json.dumps({"drafts": drafts, "troubles": errors}, indent=2, default=str)
         case "markdown":
             parts = [sheet_markdown(one, review.now(), diff_lines) for one in sheets]
         case _:
             parts = [sheet_text(one, review.now(), diff_lines) for one in sheets]
-    return "\n".join(parts) or f"no draft of {place} is open"
+    return "\n".join(parts) or (f"the drafts of {place} are unknown" if errors else f"no draft of {place} is open")

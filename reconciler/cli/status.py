@@ -9,7 +9,7 @@ import click
 from reconciler.cli.ends import told_plainly
 from reconciler.cli.exits import ERROR_FINDING, FINE, CannotRunError
 from reconciler.cli.shared import cache_option, fleet_option, read_settings, set_up_logs, settings_option
-from reconciler.krm.yaml import parse
+from reconciler.krm.yaml import YamlError, parse
 from reconciler.reporting.standing import not_well, status_text
 from reconciler.wiring import read_status
 
@@ -27,6 +27,15 @@ def command(fleet: str | None, settings_file: str | None, cache: str | None, out
         summary = read_status(settings).get("summary.yaml")
     if summary is None:
         raise CannotRunError(f"no pass has written a status to the branch {settings.status.branch} yet")
-    data = parse(summary).documents[0].data
-    click.echo(json.dumps(data, indent=2) if output == "json" else status_text(data))
-    return ERROR_FINDING if not_well(data) else FINE
+    try:
+        data = parse(summary).documents[0].data
+        text = json.dumps(data, indent=2) if output == "json" else status_text(data)
+        status = ERROR_FINDING if not_well(data) else FINE
+    except (YamlError, LookupError, TypeError, ValueError, AttributeError) as error:
+        # anybody who may push to the branch can write anything there
+        raise CannotRunError(
+            f"summary.yaml on the branch {settings.status.branch} is not one that a pass wrote"
+            f" ({type(error).__name__}): run a pass, which writes it again"
+        ) from error
+    click.echo(text)
+    return status

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -19,7 +20,7 @@ from reconciler.cli.shared import (
     settings_option,
     shard_option,
 )
-from reconciler.daemon.passes import Passes, Told
+from reconciler.daemon.passes import Passes, Told, UnpushedDraft
 from reconciler.reporting.findings import finding_lines, findings_data
 from reconciler.wiring import build_memory, build_parts, build_push
 
@@ -59,6 +60,7 @@ def _data(told: Told) -> dict[str, object]:
         "config": told.config,
         "counts": told.counts,
         "drafts": told.drafts,
+        **({"unpushed": _unpushed_data(told.unpushed)} if told.unpushed else {}),
         "findings": findings_data(told.findings),
         **({"statusNotWritten": told.unwritten} if told.unwritten else {}),
     }
@@ -70,5 +72,25 @@ def _text(told: Told) -> str:
     lines += [
         f"draft    {branch} is at {head[:12]}" for heads in told.drafts.values() for branch, head in heads.items()
     ]
+    lines += [_unpushed_line(one) for drafts in told.unpushed.values() for one in drafts]
     counts = ", ".join(f"{count} {what}" for what, count in told.counts.items())
     return "\n".join([*lines, counts])
+
+
+def _unpushed_line(one: UnpushedDraft) -> str:
+    if not one.is_known:
+        at = "the state of the remote is unknown"
+    elif one.head is None:
+        at = "the remote has no such branch"
+    else:
+        at = f"the remote has it at {one.head[:12]}"
+    return f"draft    {one.branch} was not pushed ({one.reason}): {at}"
+
+
+def _unpushed_data(unpushed: Mapping[str, Sequence[UnpushedDraft]]) -> dict[str, dict[str, dict[str, object]]]:
+    return {
+        name: {
+            one.branch: {"reason": one.reason, **({"remoteHead": one.head} if one.is_known else {})} for one in drafts
+        }
+        for name, drafts in unpushed.items()
+    }

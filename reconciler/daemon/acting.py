@@ -5,21 +5,23 @@ No state is written: the next pass recognises what was done, as it does after a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from reconciler.daemon.acts import Act, carry_out
+from reconciler.daemon.events import log
+from reconciler.daemon.isolation import log_if_internal, repository_boundary
 from reconciler.daemon.open_drafts import Bench
-from reconciler.daemon.publish import describe
+from reconciler.daemon.publish import HEADS, describe
 from reconciler.daemon.review import Asked, Review, check_packages
 from reconciler.forge.errors import ForgeError, ForgeRefusedError, HeadMovedError
-from reconciler.gitio.errors import GitError
+from reconciler.gitio.errors import GitError, InternalGitError
 from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, Postponed, PushReport, PushUnit, Refused
 from reconciler.planning import lifecycle
 from reconciler.planning.destination import Destination
 from reconciler.planning.open_drafts import OpenDraft, Reason
-from reconciler.reporting.acted import Acted
+from reconciler.reporting.acted import Acted, draft_conflict_lines
 from reconciler.reporting.review_messages import approval_message
 from reconciler.snapshot.objects import CommitId
 
@@ -46,6 +48,7 @@ def act_on(review: Review, asked: Asked, act: Act) -> tuple[Acted, ...]:
     A draft that lost a race is fetched and decided again, alone, five times. Raises GitError without a readable
     config, UnknownPlaceError for a name that is none.
     """
+    act = replace(act, seconds=review.act_seconds())
     benches = review.open(asked)
     check_packages(asked, benches)
     acted: dict[str, Acted] = {}
@@ -63,7 +66,31 @@ def act_on(review: Review, asked: Asked, act: Act) -> tuple[Acted, ...]:
         acted |= {name: end for name, end in done.items() if name not in lost}
         review.fetch({task.destination.url for task in pending if task.name in lost})
         pending = [task for task in pending if task.name not in done or task.name in lost]
-    return tuple(acted[name] for name in sorted(acted))
+    results = tuple(acted[name] for name in sorted(acted))
+    _log_action(results, act)
+    return results
+
+
+def _log_action(results: Iterable[Acted], act: Act) -> None:
+    """Log what a person did, for audits: one event for each result, with the targets that it applies to."""
+    by_result: dict[str, list[Acted]] = {}
+    for one in results:
+        by_result.setdefault(one.outcome, []).append(one)
+    for result, members in sorted(by_result.items()):
+        refusals = sorted({reason.reason for one in members for reason in one.reasons})
+        emit = log.info if members[0].is_well else log.warning
+        emit(
+            "review_action",
+            action=act.verb,
+            actor=f"{act.person[0]} <{act.person[1]}>" if act.person else "",
+            actor_source=act.person_from,
+            targets=sorted({one.repository for one in members}),
+            packages=[f"{one.repository}/{package}" for one in members for package in one.packages],
+            reason=act.words,
+            result=result,
+            commits=[one.commit for one in members if one.commit],
+            **({"refusals": refusals} if refusals else {}),
+        )
 
 
 def _round(review: Review, tasks: Sequence[_Task], act: Act) -> Iterator[tuple[str, Acted]]:
@@ -78,13 +105,42 @@ def _round(review: Review, tasks: Sequence[_Task], act: Act) -> Iterator[tuple[s
 
 def _push(review: Review, tasks: Sequence[_Task], act: Act) -> dict[str, Acted]:
     try:
-        prepared = {task.name: _prepared(review, task, act) for task in tasks}
+        prepared = {task.name: _prepare_alone(review, task, act) for task in tasks}
         units = [unit for _, unit in prepared.values() if unit]
-        report = review.push(tasks[0].destination, units) if units else PushReport()
+        with repository_boundary(f"pushing to {tasks[0].destination.url}"):
+            report = review.push(tasks[0].destination, units) if units else PushReport()
     except GitError as error:
         # one remote's full disk or damaged mirror is no reason to leave the others (tenet 6)
+        log_if_internal(error)
         return {task.name: _failed(task, act, error) for task in tasks}
-    return {name: _pushed(end, report[name]) if unit else end for name, (end, unit) in prepared.items()}
+    has_failed = any(isinstance(one, Refused | Failed) for one in report.outcomes.values())
+    branches = review.branches_now(tasks[0].destination) if has_failed else None
+    return {
+        name: _pushed(end, report[name], _remote_state(unit, branches)) if unit else end
+        for name, (end, unit) in prepared.items()
+    }
+
+
+def _remote_state(unit: PushUnit, branches: Mapping[str, CommitId] | None) -> str:
+    """Return where the remote has the branches of a unit that did not arrive; None: it does not answer."""
+    if branches is None:
+        return "the state of the remote is unknown"
+    names = dict.fromkeys(update.ref for update in unit.updates if update.ref.startswith(HEADS))
+    found = [
+        f"{ref.removeprefix(HEADS)} at {branches[ref][:12]}" if ref in branches else f"no {ref.removeprefix(HEADS)}"
+        for ref in names
+    ]
+    return f"the remote has {', '.join(found)}" if found else ""
+
+
+def _prepare_alone(review: Review, task: _Task, act: Act) -> tuple[Acted, PushUnit | None]:
+    """Return the result of one draft; an unexpected exception is the result of this draft alone."""
+    try:
+        with repository_boundary(f"{task.destination.title}: {act.verb} {task.branch}"):
+            return _prepared(review, task, act)
+    except InternalGitError as error:
+        log_if_internal(error)
+        return _failed(task, act, error), None
 
 
 def _prepared(review: Review, task: _Task, act: Act) -> tuple[Acted, PushUnit | None]:
@@ -96,7 +152,10 @@ def _prepared(review: Review, task: _Task, act: Act) -> tuple[Acted, PushUnit | 
         return replace(told, outcome="failed" if bench.trouble else "unchanged", why=why), None
     if draft.head != task.head:
         return _moved(told), None
-    told = replace(told, packages=tuple(one.package for one in draft.chosen(task.packages)))
+    chosen = draft.chosen(task.packages)
+    told = replace(told, packages=tuple(one.package for one in chosen))
+    if act.verb in ("propose", "approve"):
+        told = replace(told, conflicts=draft_conflict_lines(chosen))
     match decision := act.decide(draft, task.packages):
         case lifecycle.Refused(reasons):
             return replace(told, outcome="refused", reasons=reasons), None
@@ -174,13 +233,16 @@ def _failed(task: _Task, act: Act, error: GitError) -> Acted:
     return Acted(task.destination.name, task.branch, packages, act.verb, "failed", why=describe(Failed(error)))
 
 
-def _pushed(end: Acted, outcome: Outcome) -> Acted:
+def _pushed(end: Acted, outcome: Outcome, remote_state: str) -> Acted:
     match outcome:
         case Done():
             return end
         case Lost():
             return replace(end, outcome="lost", commit="", why=describe(outcome))
         case Refused():
-            return replace(end, outcome="refused", commit="", reasons=(Reason("HostRefused", describe(outcome)),))
-        case Failed() | Postponed():
+            reasons = (Reason("HostRefused", describe(outcome)),)
+            return replace(end, outcome="refused", commit="", why=remote_state, reasons=reasons)
+        case Failed():
+            return replace(end, outcome="failed", commit="", why=f"{describe(outcome)}; {remote_state}")
+        case Postponed():
             return replace(end, outcome="failed", commit="", why=describe(outcome))

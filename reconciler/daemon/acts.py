@@ -18,27 +18,36 @@ from reconciler.reporting.review_messages import publish_message, reject_message
 from reconciler.snapshot.objects import FILE, CommitId, ObjectId
 
 Verb = Literal["propose", "approve", "reject", "drop"]
+# what names the person: an option of the command, the person's Git, or the author of the settings
+PersonSource = Literal["option", "git", "settings"]
 
 
 @dataclass(frozen=True)
 class Act:
     """What a person does: `words` are theirs, `at_once` approves what is not proposed yet.
 
-    `person` is the author of what it commits; None for acts that commit nothing.
+    `person` is the author of what it commits; None for acts that commit nothing. `accepts_conflicts`: the person has
+    reviewed the conflicts of the drafts. `via` is where the act comes from, and `person_from` what names the person.
+    `seconds` is when the person acts, in seconds since 1970. It dates what is published; None takes the date from the
+    commits that the act builds on, so that two replicas write the same commit.
     """
 
     verb: Verb
     person: tuple[str, str] | None = None
     words: str = ""
     at_once: bool = False
+    accepts_conflicts: bool = False
+    via: Literal["cli", "annotation"] = "cli"
+    person_from: PersonSource = "settings"
+    seconds: int | None = None
 
     def decide(self, draft: OpenDraft, packages: frozenset[str]) -> Decision:
         """Return what the act comes to on one draft, of which only these packages are meant; none means all."""
         match self.verb:
             case "propose":
-                return lifecycle.propose(draft, packages)
+                return lifecycle.propose(draft, packages, accepts_conflicts=self.accepts_conflicts)
             case "approve":
-                return lifecycle.approve(draft, packages, self.at_once)
+                return lifecycle.approve(draft, packages, self.at_once, accepts_conflicts=self.accepts_conflicts)
             case "reject":
                 return lifecycle.reject(draft)
             case "drop":
@@ -76,7 +85,8 @@ def carry_out(
             proposal = RefUpdate(proposed_ref(draft.branch), draft.head, draft.proposed)
             return Moves((_unmoved(draft), proposal, *_without(note, remote)), draft.head)
         case Publish():
-            commit = _write(remote, act, draft, _publish_commit(draft, decision, act.words))
+            # auditors rely on this date; only it is a person's: drafts and notes stay reproducible
+            commit = _write(remote, act, draft, _publish_commit(draft, decision, act), act.seconds)
             ended = (*_ended(draft), *_without(note, remote)) if decision.whole else (_unmoved(draft),)
             return Moves((RefUpdate(HEADS + draft.destination.branch, commit, draft.published), *ended), commit)
         case Reject():
@@ -88,13 +98,13 @@ def carry_out(
             return Moves((RefUpdate(HEADS + draft.branch, commit, draft.head), *_unproposed(draft)), commit)
 
 
-def _publish_commit(draft: OpenDraft, decision: Publish, words: str) -> NewCommit:
+def _publish_commit(draft: OpenDraft, decision: Publish, act: Act) -> NewCommit:
     """Return the commit on the cluster branch: a merge of the draft when all of it goes, else one of its own.
 
     With the draft as a second parent, what is left of it would count as merged (git.md finding 6).
     """
     parents = (draft.published, draft.head) if decision.whole else (draft.published,)
-    message = publish_message(draft, decision.packages, words)
+    message = publish_message(draft, decision.packages, act.words, act.via, act.person)
     return NewCommit(parents, tuple(_changes(decision.paths)), message, 0)
 
 
@@ -110,9 +120,9 @@ def _note(ref: str, draft: OpenDraft, act: Act, remote: Remote) -> RefUpdate:
     return RefUpdate(ref, commit, remote.refs.get(ref))
 
 
-def _write(remote: Remote, act: Act, draft: OpenDraft, commit: NewCommit) -> CommitId:
-    # no clock: done again after a lost push, it is the same commit
-    seconds = max(remote.commit(one).seconds for one in (draft.published, draft.head))
+def _write(remote: Remote, act: Act, draft: OpenDraft, commit: NewCommit, now: int | None = None) -> CommitId:
+    # no commit is older than its parents; `now` is read once per command, so that a retry writes the same commit
+    seconds = max(now or 0, *(remote.commit(one).seconds for one in (draft.published, draft.head)))
     return remote.mirror.write([replace(commit, seconds=seconds, author=act.person)])[0]
 
 

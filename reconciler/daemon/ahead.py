@@ -11,8 +11,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from reconciler.daemon.events import log
+from reconciler.daemon.isolation import log_failure
 from reconciler.executors.errors import ExecutorUnusableError
 from reconciler.executors.port import Executor, Job, Orders, Pending, Result, Session
+from reconciler.krm.isolation import ScopeFailedError, boundary
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.planning.decide import Render
 from reconciler.planning.fleet import DestinationPlan
@@ -138,16 +140,21 @@ class Ahead:
         if group.pending is None:
             return {}
         try:
-            results = group.pending.results()
+            with boundary("packages rendered by workers"):
+                results = group.pending.results()
         except ExecutorUnusableError as error:
             self._do_without(error)
+            return {}
+        except ScopeFailedError as error:
+            # They are rendered in this process, where each package is a scope of its own.
+            log_failure(error.failure)
             return {}
         return {job.variant.place: result for job, result in zip(group.jobs, results, strict=True)}
 
     def _by(self, ready: dict[Place, Result]) -> Render:
         def render(variant: Variant, made: Ingredients) -> Rendered:
             result = ready.pop(variant.place, None)
-            if isinstance(result, InterruptedFunctionError):
+            if isinstance(result, InterruptedFunctionError | ScopeFailedError):
                 raise result
             # what is asked for only now, as by templates, is done here
             if result is None:

@@ -11,19 +11,21 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 
 from reconciler.daemon.acts import Act, carry_out, rejection
-from reconciler.daemon.codes import APPROVAL_FAILED, APPROVAL_REFUSED
+from reconciler.daemon.codes import APPROVAL_FAILED, APPROVAL_HELD, APPROVAL_REFUSED
 from reconciler.daemon.events import log
 from reconciler.daemon.first_seen import FirstSeen
+from reconciler.daemon.isolation import repository_boundary
 from reconciler.daemon.publish import HEADS, Written, describe, proposed_ref
 from reconciler.daemon.remotes import DestinationObjects, Remote
-from reconciler.gitio.errors import GitError
+from reconciler.gitio.errors import GitError, InternalGitError
 from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, Postponed, PushReport, PushUnit, RefUpdate, Refused
-from reconciler.krm.findings import Finding
+from reconciler.krm.codes import internal_error
+from reconciler.krm.findings import Finding, Where
 from reconciler.planning.approvals import Policy, decide_approval, watched
 from reconciler.planning.destination import Destination
 from reconciler.planning.ground import Ground
 from reconciler.planning.lifecycle import Publish, approve
-from reconciler.planning.open_drafts import DraftedPackage, OpenDraft, Reason, open_drafts
+from reconciler.planning.open_drafts import CONFLICTS_NOT_ACCEPTED, DraftedPackage, OpenDraft, Reason, open_drafts
 from reconciler.planning.plan import grows
 from reconciler.planning.standing import Heads
 from reconciler.snapshot.objects import CommitId
@@ -56,13 +58,17 @@ class _Wish:
 
 @dataclass(frozen=True)
 class _Prepared:
-    """One destination: commits that publish what is due, the refs to move, and when more of it is due."""
+    """One destination: commits that publish what is due, the refs to move, and when more of it is due.
+
+    `findings` are about drafts that the annotations must not publish.
+    """
 
     destination: Destination
     packages: tuple[str, ...] = ()
     commit: CommitId | None = None
     updates: Mapping[str, RefUpdate] = field(default_factory=dict)
     due: int | None = None
+    findings: tuple[Finding, ...] = ()
 
     @property
     def unit(self) -> PushUnit:
@@ -83,15 +89,23 @@ class Approvals:
         """Publish all that is due on these remotes' destinations; nothing is raised for what a remote does."""
         # each remote is one thread's alone; a fleet of many remotes mostly waits for their hosts
         with ThreadPoolExecutor(self._max_pushes) as pool:
-            parts = list(pool.map(lambda group: self._on_remote(group[0], group[1], now), groups))
+            parts = list(pool.map(lambda group: self._on_remote_alone(group[0], group[1], now), groups))
         self._first_seen.keep()
         return _joined(parts)
+
+    def _on_remote_alone(self, remote: Remote, written: Sequence[Written], now: int) -> Approved:
+        try:
+            with repository_boundary(f"the approvals of {remote.mirror.url}"):
+                return self._on_remote(remote, written, now)
+        except InternalGitError as error:
+            return Approved(failed=True, findings=(internal_error(error.failure),))
 
     def _on_remote(self, remote: Remote, written: Sequence[Written], now: int) -> Approved:
         near = [(one, watched(one.plan)) for one in written]
         try:
-            prepared = [self._prepare(remote, one, policies, now) for one, policies in near]
-            outcomes = self._push(remote, [one for one in prepared if one.commit])
+            with repository_boundary(f"the approvals of {remote.mirror.url}"):
+                prepared = [self._prepare(remote, one, policies, now) for one, policies in near]
+                outcomes = self._push(remote, [one for one in prepared if one.commit])
         except GitError as error:
             # one remote's full disk or damaged mirror is no reason to leave the others (tenet 6)
             return _joined(
@@ -128,15 +142,23 @@ class Approvals:
     def _prepare(self, remote: Remote, one: Written, policies: Mapping[str, Policy], now: int) -> _Prepared:
         grown = {grow.branch for grow in grows(one.plan)}
         ready, later = [], []
-        for wish in self._wishes(remote, one, policies, now):
+        held: list[Finding] = []
+        for wish in self._due_or_held(remote, one, policies, now):
+            if isinstance(wish, Finding):
+                held.append(wish)
+                continue
             # people must be able to see a draft before it is published
             if wish.due <= now and wish.draft.branch not in grown:
                 ready.append(wish)
             else:
                 later.append(wish.due)
-        return self._publish(remote, ready, _Prepared(one.plan.destination, due=min(later, default=None)))
+        return self._publish(
+            remote, ready, _Prepared(one.plan.destination, due=min(later, default=None), findings=tuple(held))
+        )
 
-    def _wishes(self, remote: Remote, one: Written, policies: Mapping[str, Policy], now: int) -> Iterator[_Wish]:
+    def _due_or_held(
+        self, remote: Remote, one: Written, policies: Mapping[str, Policy], now: int
+    ) -> Iterator[_Wish | Finding]:
         held = one.plan.heads.held
         found = [
             (draft, package)
@@ -152,6 +174,8 @@ class Approvals:
             decision = decide_approval(draft, package, policy, is_rejected=is_rejected, is_held=draft.branch in held)
             if isinstance(decision, Reason):
                 log.debug("not_approved", destination=one.name, package=package.package, why=decision.message)
+                if decision.reason == CONFLICTS_NOT_ACCEPTED:
+                    yield _held_by_conflicts(one.name, package, policy)
                 continue
             stood = max(since[package.package], _drafted_at(draft, package.package, remote))
             yield _Wish(draft, package, policy, stood + policy.seconds)
@@ -174,12 +198,21 @@ class Approvals:
             draft = replace(draft, published=made.commit or draft.published)
             decision = approve(draft, {name}, at_once=True)
             assert isinstance(decision, Publish), "what was decided of the package does not depend on the others"
-            act = Act("approve", words=f"Approved by annotation, {wish.policy.words}")
+            act = Act("approve", words=f"Approved by annotation, {wish.policy.words}", via="annotation")
             moves = carry_out(decision, draft, act, remote, self._state_ref)
             drafts[draft.branch] = replace(draft, paths=draft.others({name}))
             updates = {**made.updates, **{one.ref: _since(made.updates.get(one.ref), one) for one in moves.updates}}
             made = replace(made, packages=(*made.packages, name), commit=moves.commit, updates=updates)
         return made
+
+
+def _held_by_conflicts(name: str, one: DraftedPackage, policy: Policy) -> Finding:
+    message = (
+        f"the draft of {name}/{one.package} has conflicts ({len(one.conflicts)}) and is not published by annotation"
+        f" ({policy.words}); review it: reconciler show {name}/{one.package}, then reconciler approve"
+        f" {name}/{one.package} --propose --accept-conflicts"
+    )
+    return APPROVAL_HELD.finding(message, Where(object=str(one.record.owner.key)))
 
 
 def _since(earlier: RefUpdate | None, update: RefUpdate) -> RefUpdate:
@@ -192,6 +225,11 @@ def _drafted_at(draft: OpenDraft, package: str, remote: Remote) -> int:
 
 
 def _told(one: _Prepared, outcome: Outcome | None, now: int) -> Approved:
+    done = _outcome_of(one, outcome, now)
+    return replace(done, findings=(*one.findings, *done.findings))
+
+
+def _outcome_of(one: _Prepared, outcome: Outcome | None, now: int) -> Approved:
     name = one.destination.name
     match outcome:
         case None:

@@ -23,6 +23,12 @@ CODES = (
         Scope.DESTINATION,
         "What annotations approve could not be pushed; it is tried again.",
     ),
+    APPROVAL_HELD := Code(
+        "ApprovalHeld",
+        Severity.WARNING,
+        Scope.PACKAGE,
+        "An annotation approves a draft that has conflicts; the draft waits for a person who accepts them.",
+    ),
     APPROVAL_REFUSED := Code(
         "ApprovalRefused",
         Severity.WARNING,

@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 
-from reconciler.gitio.errors import ObjectMissingError, RepositoryMissingError
-from reconciler.gitio.folder import read_folder
+from reconciler.daemon.upkeep import maintain
+from reconciler.gitio.errors import ObjectMissingError, RepositoryMissingError, TooLargeError, TreeMalformedError
+from reconciler.gitio.folder import (
+    NAME_NOT_TEXT,
+    FolderContent,
+    FolderLimits,
+    is_text,
+    kind_on_disk,
+    printable,
+    read_folder,
+)
 from reconciler.gitio.history import History
 from reconciler.gitio.mirror import Mirror
-from reconciler.gitio.reader import Commit, ObjectReader
+from reconciler.gitio.reader import Commit, ObjectReader, TreeEntry, malformed_entries
 from reconciler.gitio.url import parse_url
+from reconciler.planning.evidence import REGULAR
 from reconciler.reporting.hydrator_metadata import DryCommit
 from reconciler.snapshot.files import File, FileTree
-from reconciler.snapshot.objects import EXECUTABLE, FILE, BlobId, CommitId, TreeId
+from reconciler.snapshot.objects import DIRECTORY, EXECUTABLE, FILE, LINK, SUBMODULE, BlobId, CommitId, TreeId
+
+
+def _no_entries(paths: Collection[str]) -> Mapping[str, str]:
+    return {}
 
 
 @dataclass(frozen=True)
 class ConfigSnapshot:
     """The config at one commit: its id (`tree:<id>` for a plain folder), its date (0: none), its files.
 
-    `unreadable` says by path why a file could not be read at all; `dry` is the commit, which a plain folder has not.
+    `unreadable` says by path why a file could not be read at all; the path of a folder ends with "/". `dry` is the
+    commit, which a plain folder has not.
+    `directory` is the folder of the repository that `files` are relative to; `has_directory`: the repository has it.
+    `entries` returns what is at paths of the repository: `file`, words for anything else, nothing for absent paths.
+    `lineage` is the history of the config branch; a plain folder, and one commit by itself, have none.
     """
 
     id: str
@@ -29,18 +48,55 @@ class ConfigSnapshot:
     files: FileTree
     unreadable: Mapping[str, str] = field(default_factory=dict)
     dry: DryCommit | None = None
+    directory: str = ""
+    has_directory: bool = True
+    # two readers of one commit return equal snapshots
+    entries: Callable[[Collection[str]], Mapping[str, str]] = field(default=_no_entries, compare=False)
+    lineage: Lineage | None = field(default=None, compare=False)
+
+
+class Lineage:
+    """The first commits of a config branch, by which a related history is recognized."""
+
+    def __init__(self, mirror: Mirror, head: CommitId) -> None:
+        self._mirror = mirror
+        self._head = head
+
+    @cached_property
+    def _roots(self) -> Sequence[CommitId]:
+        return self._mirror.root_commits(self._head)
+
+    @property
+    def root(self) -> CommitId:
+        """The first commit of the branch, along first parents. Raises GitError."""
+        return self._roots[0]
+
+    def has_root(self, commit: str) -> bool:
+        """Return whether a commit without parents is in the history of the branch. Raises GitError."""
+        return commit in self._roots
 
 
 class FolderConfig:
     """A plain folder; `directory` narrows it to a part."""
 
-    def __init__(self, folder: Path, directory: str) -> None:
-        self._folder = folder / directory
+    def __init__(self, folder: Path, directory: str, limits: FolderLimits | None = None) -> None:
+        self._limits = limits
+        self._root = folder
+        self._directory = directory.strip("/")
 
     def read(self) -> ConfigSnapshot:
         """Return what is on disk now. Raises GitError."""
-        content = read_folder(self._folder)
-        return ConfigSnapshot(f"tree:{content.tree_id}", 0, content.files, content.unreadable)
+        folder = self._root / self._directory
+        has_directory = not self._directory or folder.exists() or not self._root.is_dir()
+        content = read_folder(folder, self._limits) if has_directory else FolderContent(FileTree())
+        return ConfigSnapshot(
+            f"tree:{content.tree_id}", 0, content.files, content.unreadable, directory=self._directory,
+            has_directory=has_directory, entries=self._entries,
+        )  # fmt: skip
+
+    def _entries(self, paths: Collection[str]) -> Mapping[str, str]:
+        # the directory itself may be a link; below it, and beside it, links are not followed
+        return {path: kind for path in paths if (kind := kind_on_disk(self._root, path, self._directory))}
 
 
 class CommitReader:
@@ -56,16 +112,28 @@ class CommitReader:
 
     def read(self, commit: CommitId) -> ConfigSnapshot:
         """Return the files at a commit; a directory that it does not have is empty. Raises GitError."""
+        unreadable: dict[str, str] = {}
         with self._repository.read() as reader:
             found = reader.commit(commit)
-            listed = {path: (blob, mode) for path, mode, blob in self._walk(reader, found.tree)}
+            inside = reader.entry(found.tree, self._directory)
+            listed = {path: (blob, mode) for path, mode, blob in self._walk(reader, found.tree, unreadable)}
             wanted = set(listed.values())
-            new = reader.blobs(sorted({blob for blob, _ in wanted - self._files.keys()}))
+            new, refused = _read_blobs(reader, sorted({blob for blob, _ in wanted - self._files.keys()}))
         self._files = {
-            (blob, mode): self._files.get((blob, mode)) or File(new[blob], mode == EXECUTABLE) for blob, mode in wanted
+            (blob, mode): self._files.get((blob, mode)) or File(new[blob], mode == EXECUTABLE)
+            for blob, mode in wanted
+            if blob not in refused
         }
-        files = FileTree({path: self._files[one] for path, one in listed.items()})
-        return ConfigSnapshot(commit, found.seconds, files, dry=self._dry(found))
+        unreadable |= {path: refused[blob] for path, (blob, _) in listed.items() if blob in refused}
+        files = FileTree({path: self._files[one] for path, one in listed.items() if one in self._files})
+        return ConfigSnapshot(
+            commit, found.seconds, files, unreadable, dry=self._dry(found), directory=self._directory,
+            has_directory=inside is not None and inside.is_tree, entries=partial(self._entries, found.tree),
+        )  # fmt: skip
+
+    def _entries(self, tree: TreeId, paths: Collection[str]) -> Mapping[str, str]:
+        with self._repository.read() as reader:
+            return {path: kind for path in paths if (kind := _kind_in_tree(reader, tree, path))}
 
     def read_tree(self, tree: TreeId) -> ConfigSnapshot:
         """Return the files of a tree, as if they lay in a plain folder. Raises GitError."""
@@ -75,16 +143,82 @@ class CommitReader:
         files = {path: File(data[blob], mode == EXECUTABLE) for path, (blob, mode) in listed.items()}
         return ConfigSnapshot(f"tree:{tree}", 0, FileTree(files))
 
-    def _walk(self, reader: ObjectReader, tree: TreeId) -> Iterator[tuple[str, str, BlobId]]:
+    def _walk(
+        self, reader: ObjectReader, tree: TreeId, unreadable: dict[str, str]
+    ) -> Iterator[tuple[str, str, BlobId]]:
+        """Yield the regular files of the config; why a top-level folder cannot be read is noted in `unreadable`."""
         inside = reader.entry(tree, self._directory)
-        if inside and inside.is_tree:
-            yield from (one for one in reader.walk(TreeId(inside.id)) if one[1] in {FILE, EXECUTABLE})
+        if not (inside and inside.is_tree):
+            return
+        entries = reader.tree(TreeId(inside.id))
+        faults = malformed_entries(entries)
+        unreadable |= {f"{printable(name)}/": fault for name, fault in faults.items()}
+        for entry in (one for one in entries if one.name not in faults):
+            if entry.is_tree:
+                yield from self._walk_folder(reader, entry, unreadable)
+            elif entry.mode in {FILE, EXECUTABLE}:
+                yield from _readable([(entry.name, entry.mode, BlobId(entry.id))], unreadable)
+
+    def _walk_folder(
+        self, reader: ObjectReader, folder: TreeEntry, unreadable: dict[str, str]
+    ) -> Iterator[tuple[str, str, BlobId]]:
+        start = f"{folder.name}/"
+        try:
+            found = [
+                one
+                for one in reader.walk(TreeId(folder.id), start, self._repository.options.max_folder_files)
+                if one[1] in {FILE, EXECUTABLE}
+            ]
+        except (TooLargeError, TreeMalformedError) as error:
+            unreadable[printable(start)] = error.message
+            return
+        yield from _readable(found, unreadable)
 
     def _dry(self, commit: Commit) -> DryCommit:
         url = parse_url(self._repository.url)
         who = f"{commit.author.name} <{commit.author.mail}>"
         # a path of this machine tells other machines nothing
         return DryCommit(commit.id, "" if url.local else url.text, who, commit.author.seconds, commit.message)
+
+
+_KINDS = {LINK: "a symbolic link", SUBMODULE: "a submodule", DIRECTORY: "a directory"}
+
+
+def _kind_in_tree(reader: ObjectReader, tree: TreeId, path: str) -> str:
+    """Return what is at a path of a tree, or what on the way there is no directory; "" for an absent path."""
+    segments = path.split("/")
+    for count in range(1, len(segments) + 1):
+        found = reader.entry(tree, "/".join(segments[:count]))
+        if found is None:
+            return ""
+        if count < len(segments) and not found.is_tree:
+            return f"below {_KINDS.get(found.mode, 'a regular file')}"
+    return _KINDS.get(found.mode, REGULAR) if found else ""
+
+
+def _readable(
+    found: Iterable[tuple[str, str, BlobId]], unreadable: dict[str, str]
+) -> Iterator[tuple[str, str, BlobId]]:
+    for path, mode, blob in found:
+        if path.isascii() or is_text(path):
+            yield path, mode, blob
+        else:
+            unreadable[printable(path)] = NAME_NOT_TEXT
+
+
+def _read_blobs(reader: ObjectReader, blobs: Sequence[BlobId]) -> tuple[Mapping[BlobId, bytes], Mapping[BlobId, str]]:
+    """Return the contents of files, and why some could not be read."""
+    try:
+        return reader.blobs(blobs), {}
+    except (TooLargeError, ObjectMissingError):
+        found: dict[BlobId, bytes] = {}
+        refused: dict[BlobId, str] = {}
+        for blob in blobs:
+            try:
+                found[blob] = reader.blob(blob)
+            except (TooLargeError, ObjectMissingError) as error:
+                refused[blob] = error.message
+        return found, refused
 
 
 class RepositoryConfig:
@@ -109,7 +243,9 @@ class RepositoryConfig:
             raise RepositoryMissingError(
                 f"{self._mirror.url} must have the branch {self._branch}, named by config.branch"
             )
-        return self._reader.read(head)
+        snapshot = self._reader.read(head)
+        maintain(self._mirror)
+        return replace(snapshot, lineage=Lineage(self._mirror, head))
 
 
 class CommitConfig:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 
 from reconciler.daemon.ahead import Ahead
 from reconciler.daemon.codes import REPOSITORY_UNREACHABLE
 from reconciler.daemon.config import ConfigSnapshot
+from reconciler.daemon.isolation import repository_boundary
 from reconciler.daemon.publish import HEADS, Written, proposed_ref
 from reconciler.daemon.recollection import Known, Recollection
 from reconciler.daemon.remotes import DestinationObjects, Remote, Remotes
@@ -16,16 +18,19 @@ from reconciler.daemon.request_board import Said
 from reconciler.daemon.states import read_branches_ahead, read_state
 from reconciler.daemon.tools import Tools
 from reconciler.executors.port import Orders
-from reconciler.gitio.errors import GitError, ObjectMissingError, TooLargeError
-from reconciler.krm.findings import Finding, softened
+from reconciler.gitio.errors import GitError, InternalGitError, ObjectMissingError, TooLargeError, TreeMalformedError
+from reconciler.krm.codes import internal_error
+from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
+from reconciler.krm.isolation import InternalFailure
 from reconciler.packages.functions.facts import is_function
 from reconciler.planning.branches import Layout
-from reconciler.planning.claims import Claims
+from reconciler.planning.claims import Claims, Unready
+from reconciler.planning.codes import CONFIG_HISTORY_REPLACED
 from reconciler.planning.decide import Render
 from reconciler.planning.destination import Destination, draft_branch
 from reconciler.planning.fleet import DestinationPlan, FleetPlan
-from reconciler.planning.ingredients import TooLargeToReadError
+from reconciler.planning.ingredients import PackageMalformedError, TooLargeToReadError
 from reconciler.planning.last_mile import LastMile
 from reconciler.planning.left import left_by
 from reconciler.planning.outcome import Rendered
@@ -33,24 +38,25 @@ from reconciler.planning.plan import Decided, decide_destination, new_state, pla
 from reconciler.planning.promoter import for_promoter, is_resting, metadata_path, proposed_branch
 from reconciler.planning.recorded import Elsewhere, arrived, decide_as_recorded, departing, unwritten
 from reconciler.planning.render import Renderer
+from reconciler.planning.resets import empty_finding, reset_finding
 from reconciler.planning.rollouts import Progresses, Rollouts, with_rollouts
 from reconciler.planning.source import Ingredients
 from reconciler.planning.standing import Heads, removal_names
 from reconciler.planning.state import DestinationState
-from reconciler.planning.survey import Surveyed, Workshop, survey
+from reconciler.planning.survey import ConfigOrigin, Surveyed, Workshop, has_moved, survey
 from reconciler.planning.tags import missing_tags, tag_start
 from reconciler.planning.unmoved import comes_to_the_same
 from reconciler.planning.wanted import Wanted
 from reconciler.reporting.hydrator_metadata import metadata_file
 from reconciler.rules.clusters.model import Cluster
-from reconciler.rules.guards import ACK_DELETIONS
+from reconciler.rules.guards import acknowledged
 from reconciler.rules.overrides.read_policy import Policies
 from reconciler.rules.variant import RoomResult, Upstream, Variant
 from reconciler.snapshot.catalog import DEFAULT_NAMESPACE, PORCH_GROUP, Catalog
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import UNDATED_SECONDS, BlobId, CommitId, TreeId
 
-_UNREAD = "; this goes by what was last read of it, and a sync would leave it alone"
+_UNREAD = "; its result is based on what was last read of it, and a sync would leave it alone"
 
 _KINDS = ("Repository", "PackageVariant", "PackageVariantSet")
 _OWNERS = {(PORCH_GROUP, "PackageVariant"), (PORCH_GROUP, "PackageVariantSet")}
@@ -89,6 +95,7 @@ class Desk:
         self._unplaced = frozenset(self._wanted.stalled | room.kept | catalog.duplicates)
         self.sources_read: dict[TreeId, FileTree] = {}
         self.renders = 0
+        self.failures: list[InternalFailure] = []
         self.rollouts = Rollouts()
         self._clusters: dict[str, Surveyed | None] = {}
         self._decided: dict[ObjectKey, Decided] = {}
@@ -110,6 +117,13 @@ class Desk:
         if self._tools.missing_is_empty:
             return self._remotes.even_if_missing(url)
         return self._remotes.get(url)
+
+    def note_heads(self, plans: Iterable[DestinationPlan]) -> None:
+        """Note the heads of branches as this pass leaves them, for passes that find neither branch nor state."""
+        for plan in plans:
+            one, remote = plan.destination, self.remote(plan.destination.url)
+            if remote and not plan.findings and (head := remote.refs.get(HEADS + one.branch)):
+                self._tools.known_heads.note(one, head)
 
     @property
     def state_ref(self) -> str:
@@ -162,7 +176,12 @@ class Desk:
         if self._render.last_mile.rollouts:
             for other in self._elsewhere.values():
                 self._look_elsewhere(other)
-        self._look_at_rollouts()
+        try:
+            with repository_boundary("the rollouts of override policies"):
+                self._look_at_rollouts()
+        except InternalGitError as error:
+            # Without the open waves, no package of any cluster can be rendered.
+            surveyed = [_left_alone(one, _trouble(one, error)) for one in moved]
         decided = []
         ahead = Ahead(self._tools.executor, self._orders, self._decided_by, self._counted, self._taken)
         for index, one in enumerate(ahead.decided(surveyed)):
@@ -177,10 +196,16 @@ class Desk:
 
     def _left_before(self, destination: Destination) -> DestinationPlan | None:
         """Return the plan that the last pass left a destination with, if planning would come to it again."""
-        remote = self.remote(destination.url)
-        if not self._recollection or remote is None or destination.key in self._conflicts:
+        try:
+            with repository_boundary(destination.title):
+                remote = self.remote(destination.url)
+                if not self._recollection or remote is None or destination.key in self._conflicts:
+                    return None
+                return self._recollection.plan(destination, remote.refs, self._claims(destination), self._said_of)
+        except InternalGitError as error:
+            # Planning it again does the same work and reports what is wrong with it.
+            self.failures.append(error.failure)
             return None
-        return self._recollection.plan(destination, remote.refs, self._claims(destination), self._said_of)
 
     def _said_of(self, known: Known) -> Said:
         """Return what pull requests say today of a destination as it was left."""
@@ -240,7 +265,8 @@ class Desk:
         if isinstance(surveyed, DestinationPlan):
             return surveyed, frozenset()
         try:
-            return decide_as_recorded(surveyed, replace(surveyed.shop, answers=self._render.answers))
+            with repository_boundary(surveyed.destination.title):
+                return decide_as_recorded(surveyed, replace(surveyed.shop, answers=self._render.answers))
         except GitError as error:
             return _left_alone(surveyed.destination, _trouble(surveyed.destination, error)), frozenset()
 
@@ -298,11 +324,12 @@ class Desk:
         if isinstance(decided, DestinationPlan):
             return decided
         try:
-            plan = plan_destination(decided, reconciled)
+            with repository_boundary(decided.destination.title):
+                plan = plan_destination(decided, reconciled)
+                tags = missing_tags(plan.destination, plan.after, self._tagging)
+                return replace(plan, tags=tags, layouts=self._for_promoter(plan))
         except GitError as error:
             return _left_alone(decided.destination, _trouble(decided.destination, error))
-        tags = missing_tags(plan.destination, plan.after, self._tagging)
-        return replace(plan, tags=tags, layouts=self._for_promoter(plan))
 
     def _for_promoter(self, plan: DestinationPlan) -> tuple[Layout, ...]:
         # a plain folder has no commit that a draft could name
@@ -319,7 +346,8 @@ class Desk:
     def _survey(self, destination: Destination) -> Surveyed | DestinationPlan:
         self._states_read[destination.key] = None
         try:
-            found = self._surveyed(destination)
+            with repository_boundary(destination.title):
+                found = self._surveyed(destination)
         except GitError as error:
             found = _left_alone(destination, _trouble(destination, error))
         if destination.deployment:
@@ -334,6 +362,7 @@ class Desk:
             since = {one.destination.name: self._published_since(one) for one in found}
             progresses = Progresses(self._clusters, self._render.answers, mile, since)
             self.rollouts = progresses.rollouts(self._now)
+            self.failures += progresses.failures
             self._render = replace(self._render, last_mile=with_rollouts(mile, self.rollouts))
 
     def _published_since(self, surveyed: Surveyed) -> Mapping[str, int]:
@@ -341,11 +370,12 @@ class Desk:
         # what people change of it afterwards is not published anew
         there = {package: str(record.ours.rendered) for package, record in packages.items() if record.ours}
         # a cache that knows nothing, as on a runner that starts afresh every time, must not hold a rollout up for ever
-        return self._tools.published.look(f"{one.url} {one.name}", there, self._now, start=0)
+        return self._tools.published.look(f"{one.repository_id} {one.name}", there, self._now, start=0)
 
     def _decided_by(self, surveyed: Surveyed, render: Render) -> Decided | DestinationPlan:
         try:
-            return self._decide_on(surveyed, replace(surveyed.shop, answers=self._render.answers, render=render))
+            with repository_boundary(surveyed.destination.title):
+                return self._decide_on(surveyed, replace(surveyed.shop, answers=self._render.answers, render=render))
         except GitError as error:
             return _left_alone(surveyed.destination, _trouble(surveyed.destination, error))
 
@@ -354,7 +384,10 @@ class Desk:
         mile, templating = self._render.last_mile, self._render.templating
         # without what has been worked out of it here
         plain = LastMile(mile.policies, mile.clusters, mile.options, mile.closed, mile.strict)
-        return Orders(self.snapshot.files, plain, templating.rules, templating.options, self.snapshot.unreadable)
+        return Orders(
+            self.snapshot.files, plain, templating.rules, templating.options, self.snapshot.unreadable,
+            self._catalog.doubts,
+        )  # fmt: skip
 
     def _surveyed(self, destination: Destination) -> Surveyed | DestinationPlan:
         remote = self.remote(destination.url)
@@ -368,24 +401,62 @@ class Desk:
             return _left_alone(destination, state)
         claims = self._claims(destination)
         heads = self._heads(destination, remote, state, claims)
+        if self._states_read[destination.key] is None and heads.absent and (reset := self._reset(destination, remote)):
+            return _left_alone(destination, reset)
         if not (state.packages or heads.absent):
             self._bring_tags(destination.url, remote)
         shop = Workshop(
             self._render.answers, _Sources(self, remote), self._counted, self._writer,
             self._tools.draft_template, self.snapshot.seconds, self._tools.removal_template, self._render.templating,
+            self._origin,
         )  # fmt: skip
         proposed = proposed_branch(destination, self._tools.draft_template)
         besides = metadata_path(destination, proposed) if proposed else None
         objects = DestinationObjects(remote, destination, besides)
-        found = survey(destination, claims, state, heads, objects, shop)
+        found = survey(destination, claims, state, heads, objects, shop, self._head_before_move(destination, state))
         if self._recollection and isinstance(found, Surveyed):
             settled = self._recollection.settled(destination, remote.refs, claims, self._said_of)
             return replace(found, settled=settled)
         return found
 
     @cached_property
+    def _origin(self) -> ConfigOrigin:
+        lineage = self.snapshot.lineage
+        # while the history is in doubt, state keeps the one that it knows
+        is_in_doubt = any(one.code == CONFIG_HISTORY_REPLACED.name for one in self._catalog.doubts)
+        return ConfigOrigin(self.snapshot.directory, "" if is_in_doubt or lineage is None else lineage.root)
+
+    @cached_property
     def _conflicts(self) -> Mapping[ObjectKey, Finding]:
         return self._tools.conflicts(self._catalog)
+
+    def _reset(self, destination: Destination, remote: Remote) -> Finding | None:
+        """Return the error of a target without branch and state, if it had a branch, or if others in it had one."""
+        if destination.url in self._remotes.failures:
+            # nothing is known about what is there now
+            return None
+        if self._tools.known_heads.find(destination):
+            return self._unacknowledged(destination)
+        # a commit in an emptied repository would be in the way of who restores it
+        is_held = not remote.refs and any(
+            self._unacknowledged(one)
+            for one in self._tools.destinations(self._catalog)
+            if one.repository_id == destination.repository_id
+        )
+        return empty_finding(destination) if is_held else None
+
+    def _head_before_move(self, destination: Destination, state: DestinationState) -> CommitId | None:
+        """Return the last known head at the URL that a target had before, if it has another one now."""
+        if not has_moved(destination, state):
+            return None
+        known = self._tools.known_heads.find(destination)
+        is_before = known and known.branch == destination.branch and known.repository != destination.repository_id
+        return known.head if known and is_before else None
+
+    def _unacknowledged(self, destination: Destination) -> Finding | None:
+        known = self._tools.known_heads.find(destination)
+        written = self._catalog.get(destination.key)
+        return reset_finding(destination, known, written.annotations if written else {}) if known else None
 
     def _unreachable(self, destination: Destination) -> Finding:
         return _trouble(destination, self._remotes.failures.get(destination.url))
@@ -397,8 +468,18 @@ class Desk:
             self._wanted.at.get(here, ()), self._alive, self._unplaced, self._is_whole,
             self._wanted.stalled_at.get(here, frozenset()), self._wanted.homes, self._wanted.spreading,
             self._room.guards, self._wanted.dependents.get(here, {}), self._alike, self._is_ownerless,
-            written.annotations.get(ACK_DELETIONS, "") if written else "",
+            self._unready, acknowledged(written.annotations) if written else frozenset(),
+            self._tools.max_delete_percent,
         )  # fmt: skip
+
+    @cached_property
+    def _unready(self) -> Unready:
+        places = {(one.place.repository, one.place.package): one.owner.key for one in self._room.stalled if one.place}
+        found = [key for key in sorted(self._unplaced) if (key.group, key.kind) in _OWNERS]
+        copies = (self._catalog.copies.get(key) or (self._catalog.get(key),) for key in found)
+        objects = tuple(one for each in copies for one in each if one)
+        others = frozenset(key for key in self._unplaced if (key.group, key.kind) not in _OWNERS)
+        return Unready(places, objects, others)
 
     @cached_property
     def _alive(self) -> Set[ObjectKey]:
@@ -512,20 +593,22 @@ def _is_unknown(key: ObjectKey) -> bool:
 
 
 def _trouble(destination: Destination, error: GitError | None, more: str = "") -> Finding:
+    if isinstance(error, InternalGitError):
+        return internal_error(error.failure, destination.where)
     why = error.told if error else "it was not fetched"
     return REPOSITORY_UNREACHABLE.finding(f"{destination.title}: {why}{more}", destination.where)
 
 
 def unread(plan: FleetPlan, remotes: Remotes) -> tuple[Finding, ...]:
-    """Return a warning for each destination that was planned for although it could not be read (design 7, `plan`)."""
+    """Return an error for each destination that was planned for although it could not be read."""
     planned = (one.destination for one in plan.destinations if not one.findings)
     return tuple(finding for one in planned for finding in unread_of(one, remotes))
 
 
 def unread_of(destination: Destination, remotes: Remotes) -> tuple[Finding, ...]:
-    """Return a warning for a destination that is taken for empty because it could not be read."""
+    """Return an error for a destination that could not be read, so that a result about it is only a guess."""
     failure = remotes.failures.get(destination.url)
-    return (softened(_trouble(destination, failure, _UNREAD)),) if failure else ()
+    return (_trouble(destination, failure, _UNREAD),) if failure else ()
 
 
 def _left_alone(destination: Destination, finding: Finding) -> DestinationPlan:
@@ -558,11 +641,27 @@ class _Sources:
 
     def standing(self, tree: TreeId) -> FileTree:
         """Return the files of a tree of the destination, or of a source that was read and is not there yet."""
-        return self._read[tree] if tree in self._read else _read_files(self._remote, tree)
+        return self._read[tree] if tree in self._read else _read_package(self._remote, tree)
 
 
 def _read_files(remote: Remote, tree: TreeId) -> FileTree:
+    """Return an upstream package."""
+    with _readable_package():
+        return remote.upstream_tree(tree)
+
+
+def _read_package(remote: Remote, tree: TreeId) -> FileTree:
+    """Return a package of a target branch, with local links and submodules, which no upstream package has."""
+    with _readable_package():
+        return remote.package_tree(tree)
+
+
+@contextmanager
+def _readable_package() -> Iterator[None]:
+    """Turn the errors of a tree that cannot be read into errors of its package alone."""
     try:
-        return remote.files(tree)
+        yield
     except TooLargeError as error:
         raise TooLargeToReadError(error.message) from error
+    except TreeMalformedError as error:
+        raise PackageMalformedError(error.message) from error

@@ -50,3 +50,8 @@ class Events:
 
 
 log = Events()
+
+
+def log_rebuild(url: str, reason: str) -> None:
+    """Log that a damaged mirror was replaced by a new one; its remote has everything that it held."""
+    log.warning("mirror_rebuilt", remote=url, reason=reason)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
 from reconciler.daemon.config import ConfigHistory
-from reconciler.daemon.desk import Desk, unread
-from reconciler.daemon.reconcile import begin, gather_all, plan_fleet
+from reconciler.daemon.desk import Desk, unread_of
+from reconciler.daemon.reconcile import Begun, begin, gather_all, plan_fleet
 from reconciler.daemon.remotes import Remotes
 from reconciler.daemon.tools import ConfigSource, Tools
 from reconciler.gitio.errors import ObjectMissingError
+from reconciler.krm.findings import Finding
 from reconciler.planning.conflicts import place_of
 from reconciler.planning.destination import Destination
 from reconciler.planning.drafts import Words
-from reconciler.planning.impact import ConflictPlace, Effect, Outlook, effects
+from reconciler.planning.impact import ConflictPlace, Effect, Outlook, effects, unknown_effects
 from reconciler.planning.ingredients import TooLargeToReadError
 from reconciler.planning.open_drafts import read_package_status
 from reconciler.planning.outcome import Draft, Leaving, Unchanged
@@ -66,13 +68,24 @@ def impact(asked: Range, configs: Configs, remotes: Remotes, tools: Tools) -> Im
     tools = replace(tools, writer=_Wordless)
     before, after = gather_all(configs.of(asked), remotes, tools)
     begun = begin(before, remotes, tools)
-    base = plan_fleet(before, begun, tools)
+    base = plan_fleet(begun, tools)
     going = begin(after, remotes, tools)
-    head = plan_fleet(after, going, tools, (begun, base))
+    head = plan_fleet(going, tools, (begun, base))
     read = partial(_read, begun.desk, going.desk)
     found = tuple(read(one) for one in effects(base, head))
     labels = {name: one.labels for name, one in {**begun.desk.clusters, **going.desk.clusters}.items()}
-    return Impact(base, head, found, labels, unread(head, remotes))
+    return Impact(base, head, found, labels, unknown_effects((base, head), _unread((begun, going), remotes)))
+
+
+def _unread(configs: Iterable[Begun], remotes: Remotes) -> dict[Destination, Finding]:
+    """Return an error for each destination of the configs whose repository could not be read."""
+    # a Repository that is only an upstream counts where a package is missing for it
+    known = {
+        one.key: one
+        for begun in configs
+        for one in (*begun.all_destinations, *(one for one in begun.known_destinations if one.deployment))
+    }
+    return {one: finding for one in known.values() for finding in unread_of(one, remotes)}
 
 
 class _Wordless:

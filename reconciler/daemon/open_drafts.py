@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.daemon.acts import rejection
+from reconciler.daemon.isolation import log_if_internal, repository_boundary
 from reconciler.daemon.publish import HEADS, proposed_ref
 from reconciler.daemon.remotes import DestinationObjects, Remote, Remotes
 from reconciler.daemon.states import read_state
@@ -63,8 +64,10 @@ class DraftReader:
     def look(self, destination: Destination) -> Bench:
         """Return a destination as its refs were when they were last fetched or pushed."""
         try:
-            return self._read(destination)
+            with repository_boundary(destination.title):
+                return self._read(destination)
         except GitError as error:
+            log_if_internal(error)
             return Bench(destination, trouble=f"{destination.title}: {error.told}")
 
     def _read(self, destination: Destination) -> Bench:
@@ -77,10 +80,10 @@ class DraftReader:
         if state is None:
             return Bench(destination, trouble=self._forgotten(destination, remote))
         heads = Heads() if isinstance(state, Finding) else self._heads(destination, remote, state)
-        trouble = state if isinstance(state, Finding) else gone_from(destination, state, heads)
+        objects = DestinationObjects(remote, destination)
+        trouble = state if isinstance(state, Finding) else gone_from(destination, state, heads, objects)
         if isinstance(state, Finding) or trouble:
             return Bench(destination, trouble=trouble.message if trouble else "")
-        objects = DestinationObjects(remote, destination)
         now = settle_drafts(recognise(state, destination, heads, objects), destination, heads, objects)
         ground = Ground(destination, now, heads, objects, self._names.draft)
         return Bench(destination, open_drafts(ground, objects), frozenset(now.packages), ground=ground)

@@ -16,6 +16,7 @@ from reconciler.daemon.remotes import Remote, Remotes
 from reconciler.daemon.states import read_states
 from reconciler.daemon.tools import ConfigSource, Tools, keeping_stages
 from reconciler.gitio.errors import GitError, ObjectMissingError, TooLargeError
+from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.destination import STATUS_FOLDER, Destination
 from reconciler.planning.remake import (
@@ -96,7 +97,7 @@ class Then:
         """What destinations are called, by where they are."""
         found: dict[tuple[str, str, str], list[ObjectKey]] = {}
         for one in self.destinations():
-            found.setdefault((one.url, one.branch, one.directory), []).append(one.key)
+            found.setdefault((one.repository_id, one.branch, one.directory), []).append(one.key)
         return found
 
     @cached_property
@@ -133,20 +134,24 @@ class Then:
         """Yield where the package was by this config: its destination may have got another name or namespace since."""
         yield told.place
         where = told.destination
-        for key in self._names.get((where.url, where.branch, where.directory), ()):
+        for key in self._names.get((where.repository_id, where.branch, where.directory), ()):
             if (key.namespace, key.name) != (where.key.namespace, where.name):
                 yield Place(key.namespace, key.name, told.package)
 
 
 @dataclass(frozen=True)
 class Opened:
-    """The config as it is today, and the destinations that were asked for, with the states that can be read."""
+    """The config as it is today, and the destinations that were asked for, with the states that can be read.
+
+    `unreadable` says why the state of a destination cannot be read.
+    """
 
     snapshot: ConfigSnapshot
     catalog: Catalog
     known: tuple[Destination, ...]
     destinations: tuple[Destination, ...]
     states: Mapping[Destination, DestinationState] = field(default_factory=dict)
+    unreadable: Mapping[Destination, str] = field(default_factory=dict)
 
     def record(self, told: Told) -> PackageRecord | None:
         """Return what is remembered of a package."""
@@ -187,7 +192,8 @@ class Past:
         self._fetch(upstreams, {one.url for one in chosen})
         states = read_states(chosen, self._remotes, self._tools.state_ref)
         sound = {one: state for one, state in states.items() if isinstance(state, DestinationState)}
-        return Opened(snapshot, catalog, known, chosen, sound)
+        unreadable = {one: state.message for one, state in states.items() if isinstance(state, Finding)}
+        return Opened(snapshot, catalog, known, chosen, sound, unreadable)
 
     def tell(self, stage: str, done: int, total: int) -> None:
         """Say how far the work is."""
@@ -205,6 +211,11 @@ class Past:
     def remote(self, destination: Destination) -> Remote | None:
         """Return the remote of a destination, None where it could not be fetched."""
         return self._remotes.get(destination.url)
+
+    def had_branch(self, destination: Destination, opened: Opened) -> bool:
+        """Return whether the branch of a destination was there before, by its state or by the cache."""
+        state = opened.states.get(destination)
+        return bool(state and state.seen) or self._tools.known_heads.find(destination) is not None
 
     def trouble(self, destination: Destination) -> str:
         """Return why a destination cannot be read."""
@@ -456,7 +467,7 @@ def is_recorded(recorded: Recorded, trace: Trace) -> bool:
 def files_of(remote: Remote, tree: TreeId) -> FileTree | None:
     """Return the files of a tree, None where it is gone, or beyond what is read."""
     try:
-        return remote.files(tree)
+        return remote.package_tree(tree)
     except (ObjectMissingError, TooLargeError):
         return None
 

@@ -56,7 +56,7 @@ class Proposals(Protocol):
     def plan(
         self, pins: Sequence[Pin], snapshot: ConfigSnapshot, complete: bool, taken: Mapping[str, Collection[str]]
     ) -> Proposal:
-        """Return what is to be proposed. `taken` are the branches that destinations have, by address."""
+        """Return what is to be proposed. `taken` are the branches that destinations have, by repository."""
         ...
 
     def push(self, proposal: Proposal, snapshot: ConfigSnapshot) -> Outcome:
@@ -89,10 +89,10 @@ class RepositoryProposals:
     """A branch of the config repository, ours as long as nobody else moves it; always one commit on the config."""
 
     def __init__(
-        self, mirror: Mirror, url: str, config: str, branch: str, state_ref: str, directory: str, read: ReadFile
+        self, mirror: Mirror, repository: str, config: str, branch: str, state_ref: str, directory: str, read: ReadFile
     ) -> None:
         self._mirror = mirror
-        self._url = url
+        self._repository = repository
         self._config = config
         self._branch = branch
         self._state_ref = state_ref
@@ -110,7 +110,7 @@ class RepositoryProposals:
         """Return what is to be proposed; what cannot be told of the branch is a finding, and nothing is proposed."""
         if not pins and self._state_ref not in self._mirror.refs():
             return Proposal()
-        names = {self._config, *taken.get(self._url, ())}
+        names = {self._config, *taken.get(self._repository, ())}
         if clash := sorted(name for name in names if are_nested(name, self._branch)):
             return _nothing(PROPOSAL_BRANCH_TAKEN, f"branch {clash[0]} stands where {self._branch} needs a place;"
                             " give proposals another name with drafts.config_branch")  # fmt: skip

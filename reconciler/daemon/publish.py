@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from reconciler.daemon.remotes import Remote
 from reconciler.gitio.mirror import Mirror
@@ -120,6 +120,7 @@ def _changes(remote: Remote, destination: Destination, step: Step) -> Iterator[C
         case FileTree():
             yield Drop(path)
             yield from (Put(f"{path}/{name}", file.data, file.mode) for name, file in step.content.items())
+            yield from (Graft(f"{path}/{name}", one.id, one.mode) for name, one in step.content.special.items())
         case None:
             yield Drop(path)
         case tree:
@@ -141,9 +142,7 @@ def _with_heads(plan: DestinationPlan, heads: Mapping[str, CommitId]) -> Destina
         known = drafts.get(grow.branch) if grow.branch not in plan.heads.closed else None
         request = known.request if known else None
         drafts[grow.branch] = DraftBranch(heads[grow.branch], grow.base, grow.edited, removes, request)
-    return DestinationState(
-        plan.after.url, plan.after.branch, plan.after.directory, plan.after.seen, drafts, plan.after.packages
-    )
+    return replace(plan.after, drafts=drafts)
 
 
 def _sources(plans: Iterable[DestinationPlan], source_of: Mapping[TreeId, FileTree]) -> list[NewCommit]:

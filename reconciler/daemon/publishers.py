@@ -10,18 +10,21 @@ from reconciler.daemon.approvals import Approvals, Approved
 from reconciler.daemon.config import ConfigSnapshot
 from reconciler.daemon.events import log
 from reconciler.daemon.first_seen import FirstSeen
+from reconciler.daemon.known_heads import KnownHeads
 from reconciler.daemon.open_drafts import RefNames
 from reconciler.daemon.proposals import Proposals
 from reconciler.daemon.publish import HEADS, Announce, Written, describe, push_all
 from reconciler.daemon.remotes import Remote, Remotes
 from reconciler.daemon.requests import Requested, Requests
 from reconciler.daemon.tags import Tagged, Tags
-from reconciler.gitio.errors import UnderWayError
+from reconciler.gitio.errors import RepositoryMissingError, UnderWayError
 from reconciler.gitio.names import is_path
 from reconciler.gitio.url import parse_url
 from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, Postponed, PushUnit, RefUpdate, Refused
 from reconciler.gitio.writer import Drop, NewCommit, Put
+from reconciler.krm.findings import Finding
 from reconciler.planning.branches import End, Grow, Rest
+from reconciler.planning.codes import REPOSITORY_RESET
 from reconciler.planning.destination import Destination
 from reconciler.planning.fleet import FleetPlan
 from reconciler.planning.proposal import Proposal
@@ -29,7 +32,7 @@ from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId
 
 MOST_TRIES = 5
-StatusFiles = Callable[[FleetPlan, Mapping[str, bytes]], Mapping[str, bytes]]
+StatusFiles = Callable[[FleetPlan, Mapping[str, bytes], Callable[[Finding], None]], Mapping[str, bytes]]
 
 
 class Push:
@@ -58,6 +61,7 @@ class Push:
         self._refused: dict[str, Refused] = {}
         self._written: tuple[CommitId | None, Mapping[str, bytes]] = (None, {})
         self.status_outcome: Outcome = Done()
+        self.status_findings: tuple[Finding, ...] = ()
 
     @property
     def unwritten(self) -> str:
@@ -104,8 +108,13 @@ class Push:
         """Write down what the pass saw first, for the next process."""
         seen.keep()
 
+    def keep_heads(self, heads: KnownHeads) -> None:
+        """Write the heads into the cache, for passes that find neither branch nor state."""
+        heads.keep()
+
     def finish(self, plan: FleetPlan | None, remotes: Remotes) -> Outcome:
         """Commit and push what has changed of the status; a lost race is tried again on the new head."""
+        self.status_findings = ()
         if plan is None:
             return Done()
         if remotes.get(self._status_url) is None:
@@ -126,8 +135,12 @@ class Push:
 
     def _write_status(self, plan: FleetPlan, remote: Remote) -> Outcome:
         head = remote.refs.get(self._status_ref)
+        if not remote.refs and _is_reset(plan, self._status_url):
+            return Failed(RepositoryMissingError(f"{remote.mirror.url} is empty, and that is not acknowledged yet"))
         before = self._contents(remote, head)
-        after = self._status_files(plan, before)
+        findings: list[Finding] = []
+        after = self._status_files(plan, before, findings.append)
+        self.status_findings = tuple(findings)
         changed = sorted(path for path, data in after.items() if before.get(path) != data)
         drops = tuple(Drop(path) for path in sorted(before.keys() - after.keys()))
         if not changed and not drops:
@@ -152,6 +165,15 @@ class Push:
         return self._written[1]
 
 
+def _is_reset(plan: FleetPlan, url: str) -> bool:
+    """Return whether a repository is held because it was emptied."""
+    held = (
+        one.destination for one in plan.destinations if any(each.code == REPOSITORY_RESET.name for each in one.findings)
+    )
+    status = parse_url(url).identity
+    return any(one.repository_id == status for one in held)
+
+
 def _tell(one: Written, outcome: Outcome) -> None:
     destination = one.plan.destination
     if isinstance(outcome, Done):
@@ -167,6 +189,10 @@ class _Unpushed:
     """What nobody but `Push` does: tags, approvals, proposals and requests are there to be looked at."""
 
     unwritten = ""
+    status_findings: tuple[Finding, ...] = ()
+
+    def keep_heads(self, heads: KnownHeads) -> None:
+        """Write nothing: only a pass that pushes proves that a branch is in use."""
 
     def remember(self, seen: FirstSeen) -> None:
         """Forget it: looking at a plan is nothing that others wait for."""
@@ -225,7 +251,10 @@ class Folder(_Unpushed):
         self._empty()
         # a shard may have no destination, and the folder is there all the same
         self._out.mkdir(parents=True, exist_ok=True)
-        for path, data in (self._status_files(plan, {}) if plan else {}).items():
+        findings: list[Finding] = []
+        files = self._status_files(plan, {}, findings.append) if plan else {}
+        self.status_findings = tuple(findings)
+        for path, data in files.items():
             _write(self._out / "status" / path, data)
         return Done()
 

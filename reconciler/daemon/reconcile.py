@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import ceil
 from typing import TypeVar
 
@@ -12,20 +13,24 @@ from reconciler.daemon.approvals import Approved
 from reconciler.daemon.codes import PUSH_FAILED, PUSH_POSTPONED, PUSH_REFUSED, REPOSITORY_UNREACHABLE
 from reconciler.daemon.config import ConfigSnapshot
 from reconciler.daemon.desk import Desk
+from reconciler.daemon.doubts import with_doubts
 from reconciler.daemon.events import log
+from reconciler.daemon.isolation import Steps, error_finding, log_failures
 from reconciler.daemon.proposals import push_findings
-from reconciler.daemon.publish import Written, describe
+from reconciler.daemon.publish import HEADS, Written, describe
 from reconciler.daemon.pushes import push_plans
 from reconciler.daemon.recollection import Recollection
 from reconciler.daemon.remotes import Remote, Remotes
+from reconciler.daemon.requests import Requested
 from reconciler.daemon.settled import Settled
 from reconciler.daemon.states import read_states
 from reconciler.daemon.tags import Tagged, all_tagged
 from reconciler.daemon.tools import ConfigSource, Publisher, Tools
 from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, Postponed, Refused
+from reconciler.krm.codes import INTERNAL_ERROR, internal_error
 from reconciler.krm.conditions import Condition
 from reconciler.krm.digest import digest
-from reconciler.krm.findings import Finding
+from reconciler.krm.findings import Code, Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.approvals import policy_findings
 from reconciler.planning.confirmed import confirmed
@@ -41,12 +46,16 @@ from reconciler.planning.state import DestinationState
 from reconciler.planning.survey import Surveyed, Workshop
 from reconciler.planning.wanted import Wanted
 from reconciler.reporting.leaving import waiting
+from reconciler.reporting.tally import blocked_objects
 from reconciler.rules.variant import RoomResult
 from reconciler.snapshot.catalog import Catalog
 
 MOST_TRIES = 5
 # how long a proposal to the config that did not get through rests, while nothing moves
 RETRY_SECONDS = 300
+# a thread that loads code for longer than this is left behind
+_LOADING_SECONDS = 60
+_UNFINISHED: Outcome = Postponed("an unexpected exception ended the writing of the status")
 _ALONE = Shard()
 _One = TypeVar("_One")
 
@@ -58,7 +67,8 @@ class Report:
     `due` is when the same heads will ask for another pass: the first move that settles, in seconds since 1970.
     `proposed` is what became of the proposal to the config, `tagged` of revisions, `approved` of drafts that people
     need not approve; what these fail at holds up nobody else. `opened` counts new pull requests. `postponed`: something
-    waits for its turn at a remote, or for a push to end, and the next pass goes on with it.
+    waits for its turn at a remote, or for a push to end, and the next pass goes on with it. `doubts` are those of the
+    catalog.
     """
 
     plan: FleetPlan
@@ -71,12 +81,14 @@ class Report:
     approved: Approved = field(default_factory=Approved)
     opened: int = 0
     postponed: bool = False
+    doubts: tuple[Finding, ...] = ()
 
     @property
     def clean(self) -> bool:
         """Whether the world let everything be done; what is wrong with the config does not count."""
         return (
             not self._codes & {one.name for one in (REPOSITORY_UNREACHABLE, PUSH_FAILED, PUSH_REFUSED)}
+            and not self.has_internal_errors
             and not self.waits
             and not self.postponed
         )
@@ -92,18 +104,27 @@ class Report:
         return any(one.waits for one in self.plan.destinations)
 
     @property
+    def has_internal_errors(self) -> bool:
+        """Whether an unexpected exception ended the work on anything, so that another pass has to try again."""
+        return any(one.code == INTERNAL_ERROR.name for one in self.plan.all_findings())
+
+    @property
     def _codes(self) -> set[str]:
         return {finding.code for plan in self.plan.destinations for finding in plan.findings}
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """What a pass starts from: the config and its objects, with all remotes fetched, and the time it is."""
+    """What a pass starts from: the config and its objects, with all remotes fetched, and the time it is.
+
+    `findings` are those of steps that failed unexpectedly on the way.
+    """
 
     snapshot: ConfigSnapshot
     catalog: Catalog
     heads: str
     now: int
+    findings: tuple[Finding, ...] = ()
 
 
 def gather(source: ConfigSource, remotes: Remotes, tools: Tools) -> Gathered:
@@ -153,13 +174,47 @@ def _gather_all(snapshots: Sequence[ConfigSnapshot], remotes: Remotes, tools: To
         named = [tools.urls(one) for one in catalogs]
         upstreams, destinations = ({url for urls in each for url in urls} for each in zip(*named, strict=True))
         remotes.fetch(upstreams, destinations)
+        steps = Steps()
+        steps.run("the heads of mirrors", partial(_note_earlier_heads, catalogs, remotes, tools), None)
         _look_at_requests(sorted(destinations), remotes, tools)
         for one in loaded:
-            one.result()
+            steps.run("loading the parser of expressions", partial(_finish_loading, one), None)
     tools.progress("fetching", 1, 1)
     tools.functions.look_again()
     seen, now = heads(remotes, tools), int(tools.clock())
-    return [Gathered(snapshot, catalog, seen, now) for snapshot, catalog in zip(snapshots, catalogs, strict=True)]
+    late = tuple(steps.findings)
+    return [Gathered(snapshot, catalog, seen, now, late) for snapshot, catalog in zip(snapshots, catalogs, strict=True)]
+
+
+def _finish_loading(loading: Future[None]) -> None:
+    try:
+        loading.result(_LOADING_SECONDS)
+    except TimeoutError:
+        # The code that needs the parser loads it again.
+        log.warning("loading_takes_long", seconds=_LOADING_SECONDS)
+
+
+def _log_moves(done: Iterable[Written]) -> None:
+    """Log the repositories whose new URL a state has recorded."""
+    for plan in (one.plan for one in done):
+        if plan.before.url != plan.after.url:
+            name, before, after = plan.destination.name, plan.before.url, plan.after.url
+            log.info("repository_moved", destination=name, before=before, after=after)
+
+
+def _keep_heads(fleet: FleetPlan, context: Desk, publisher: Publisher, tools: Tools) -> None:
+    context.note_heads(one for one in fleet.destinations if context.has_planned(one.destination))
+    publisher.keep_heads(tools.known_heads)
+
+
+def _note_earlier_heads(catalogs: Iterable[Catalog], remotes: Remotes, tools: Tools) -> None:
+    """Note the heads that mirrors had before their first fetch: a cache of an earlier version has no other record."""
+    if not remotes.earlier_refs:
+        return
+    for one in (one for catalog in catalogs for one in tools.destinations(catalog)):
+        if head := remotes.earlier_refs.get(one.url, {}).get(HEADS + one.branch):
+            tools.known_heads.note(one, head)
+    tools.known_heads.keep()
 
 
 def _look_at_requests(urls: Iterable[str], remotes: Remotes, tools: Tools) -> None:
@@ -181,20 +236,23 @@ def reconcile(source: ConfigSource, remotes: Remotes, tools: Tools, publisher: P
 
 def catalog_findings(catalog: Catalog) -> tuple[Finding, ...]:
     """Return what is wrong with files and objects before any room looks at them."""
-    return (*catalog.findings, *(one.finding for one in catalog.unreadable))
+    return (*catalog.findings, *(one.finding for one in catalog.unreadable), *catalog.doubts)
 
 
 @dataclass(frozen=True)
 class Begun:
     """A pass that can decide: what rooms make of the config, the desk, and the destinations that are looked at.
 
-    `all_destinations` are also those of other shards, in the same order.
+    `found` is what it starts from, with the doubts that states raise about the config. `all_destinations` are also
+    those of other shards, in the same order; `known_destinations` also those that nothing is planned for.
     """
 
+    found: Gathered
     room: RoomResult
     desk: Desk
     destinations: Sequence[Destination]
     all_destinations: Sequence[Destination]
+    known_destinations: Sequence[Destination] = ()
 
 
 def begin(
@@ -214,6 +272,8 @@ def begin(
     destinations = [only] if only else tools.destinations(found.catalog)
     states = read_states(destinations, remotes, tools.state_ref, recollection)
     known = {one: state for one, state in states.items() if isinstance(state, DestinationState)}
+    catalog = with_doubts(found.catalog, found.snapshot, destinations, known.values(), tools.max_delete_percent)
+    found = replace(found, catalog=catalog)
     room = tools.rooms(found.catalog, remotes, known, found.now)
     if not shard.is_alone:
         room = replace(room, guards=confirmed(room.guards, known))
@@ -223,7 +283,7 @@ def begin(
     desk = Desk(
         found.snapshot, found.catalog, remotes, tools, room, wanted, found.now, decide, recollection, elsewhere
     )  # fmt: skip
-    return Begun(room, desk, [one for one in looked_at if shard.holds(one)], looked_at)
+    return Begun(found, room, desk, [one for one in looked_at if shard.holds(one)], looked_at, destinations)
 
 
 def decide_and_publish(
@@ -235,34 +295,53 @@ def decide_and_publish(
     """
     shard = tools.shard
     begun = begin(found, remotes, tools, recollection=recollection, shard=shard)
+    found = begun.found
     desk, published = begun.desk, _published(begun, remotes, tools, publisher)
-    done = published.done
-    tagged = _tag(desk, done, publisher, tools.max_pushes)
-    approved = _approve(desk, done, publisher, found.now) if tools.by_annotation else Approved()
+    done, steps = published.done, Steps()
+    tagged = _tag(desk, done, publisher, tools.max_pushes, steps)
+    approved = Approved()
+    if tools.by_annotation:
+        approved = steps.run("approvals by annotation", lambda: _approve(desk, done, publisher, found.now), approved)
+    _log_moves(done)
     plans = published.as_pushed()
     # one shard alone tells of the others, and proposes to the config that they share
     elsewhere = desk.plan_elsewhere(plans.values()) if shard.leads else Elsewhere()
     known = {**plans, **{one.destination.key: one for one in elsewhere.plans}}
-    proposal = plan_proposal(found, begun.room, tools, known.values()) if shard.leads else Proposal()
-    proposed = publisher.propose(tools.proposals, proposal, found.snapshot) if shard.leads else Done()
+    proposal = plan_proposal(found, begun.room, tools, known.values(), steps) if shard.leads else Proposal()
+    proposed: Outcome = Done()
+    if shard.leads:
+        push = partial(publisher.propose, tools.proposals, proposal, found.snapshot)
+        proposed = steps.run("the push of the proposal to the config", push, proposed)
     retry = found.now + RETRY_SECONDS
     standing = [plan.destination for plan in plans.values() if not plan.findings]
-    requested = publisher.request(tools.requests, standing, remotes, tools.names, retry)
+    request = partial(publisher.request, tools.requests, standing, remotes, tools.names, retry)
+    requested = steps.run("pull requests", request, Requested())
 
     def fleet_of(looked_at: Sequence[Destination]) -> FleetPlan:
         shown = [known[one.key] for one in looked_at]
         ahead = [finding for one in shown for finding in policy_findings(one)] if tools.by_annotation else []
-        told = (*push_findings(proposal, proposed), *tagged.findings, *approved.findings, *ahead, *requested.findings)
+        told = (
+            *push_findings(proposal, proposed), *tagged.findings, *approved.findings, *ahead, *requested.findings,
+            *steps.findings,
+        )  # fmt: skip
         return _fleet(found, begun, shown, proposal, told)
 
     fleet = replace(fleet_of(begun.destinations), is_part=not shard.is_alone)
     whole = None
     if shard.leads:
         whole = fleet if shard.is_alone else replace(fleet_of(begun.all_destinations), awaited=elsewhere.awaited)
-    finished = publisher.finish(whole, remotes)
-    publisher.remember(tools.published)
+    log_failures(fleet.all_findings())
+    late = Steps()
+    finished = late.run("the status of the config objects", partial(publisher.finish, whole, remotes), _UNFINISHED)
+    late.findings += publisher.status_findings
+    late.run("the time of publications", partial(publisher.remember, tools.published), None)
+    late.run("the heads of cluster branches", partial(_keep_heads, fleet, desk, publisher, tools), None)
     if recollection is not None:
-        _recollect(recollection, fleet, desk, published.written, remotes)
+        late.run("the results of this pass", partial(_recollect, recollection, fleet, desk, published, remotes), None)
+    if late.findings:
+        # the status was written before, and cannot report this
+        log_failures(late.findings)
+        fleet = replace(fleet, findings=(*fleet.findings, *late.findings))
     put_off = [one for one in (*published.outcomes.values(), proposed, finished) if isinstance(one, Postponed)]
     is_to_retry = isinstance(proposed, Failed) or tagged.failed or approved.failed
     next_wave = found.now if desk.rollouts.is_unsure and desk.renders else desk.rollouts.due
@@ -270,7 +349,7 @@ def decide_and_publish(
     due = _due(begun.room, retry if is_to_retry else None, approved.due, requested.due, next_wave, *again)
     return Report(
         fleet, published.outcomes, published.written, desk.renders, due, proposed, tagged, approved, requested.opened,
-        bool(put_off),
+        bool(put_off), found.catalog.doubts,
     )  # fmt: skip
 
 
@@ -316,27 +395,28 @@ def _approve(desk: Desk, done: Iterable[Written], publisher: Publisher, now: int
     return publisher.approve(_by_remote(desk, ((one.plan.destination, one) for one in done)), now)
 
 
-def _recollect(
-    recollection: Recollection, fleet: FleetPlan, desk: Desk, written: Mapping[str, Written], remotes: Remotes
-) -> None:
+def _recollect(results: Recollection, fleet: FleetPlan, context: Desk, published: _Published, remotes: Remotes) -> None:
     """Remember how the destinations of a fleet were left; where others may have moved refs since, nothing is known."""
     for plan in fleet.destinations:
-        if desk.has_planned(plan.destination):
-            known = desk.left(plan, written.get(plan.destination.name))
-            recollection.note(plan.destination, None if remotes.fetched_again else known)
-    recollection.end(plan.destination.key for plan in fleet.destinations)
+        if context.has_planned(plan.destination):
+            known = context.left(plan, published.written.get(plan.destination.name))
+            results.note(plan.destination, None if remotes.fetched_again else known)
+    results.end(plan.destination.key for plan in fleet.destinations)
 
 
-def plan_fleet(found: Gathered, begun: Begun, tools: Tools, beside: tuple[Begun, FleetPlan] | None = None) -> FleetPlan:
+def plan_fleet(pass_data: Begun, tools: Tools, reference: tuple[Begun, FleetPlan] | None = None) -> FleetPlan:
     """Return what a pass decides for the whole fleet; nothing is committed, and so nothing can be published.
 
-    `beside` is what another config comes to over the same remotes: what is the same by both is not decided again.
+    `reference` is the result of another config over the same remotes: equal parts are not decided again.
     """
-    if beside:
-        plans = begun.desk.plan_beside(begun.destinations, beside[0].desk, beside[1].destinations)
+    if reference:
+        plans = pass_data.desk.plan_beside(pass_data.destinations, reference[0].desk, reference[1].destinations)
     else:
-        plans = begun.desk.plan(begun.destinations, ())
-    return _fleet(found, begun, plans, plan_proposal(found, begun.room, tools, plans))
+        plans = pass_data.desk.plan(pass_data.destinations, ())
+    found = pass_data.found
+    fleet = _fleet(found, pass_data, plans, plan_proposal(found, pass_data.room, tools, plans, Steps()))
+    log_failures(fleet.all_findings())
+    return fleet
 
 
 def _fleet(
@@ -345,18 +425,24 @@ def _fleet(
     catalog, desk = found.catalog, begun.desk
     return FleetPlan(
         found.snapshot.id, desk.as_of(), begun.room, tuple(plans),
-        (*catalog_findings(catalog), *proposal.findings, *told),
+        (*catalog_findings(catalog), *found.findings, *proposal.findings, *map(internal_error, desk.failures), *told),
         catalog.is_whole, proposal, catalog.objects, desk.policies, desk.rollouts.gates,
     )  # fmt: skip
 
 
-def plan_proposal(found: Gathered, room: RoomResult, tools: Tools, plans: Iterable[DestinationPlan]) -> Proposal:
+def plan_proposal(
+    found: Gathered, result: RoomResult, tools: Tools, plans: Iterable[DestinationPlan], steps: Steps
+) -> Proposal:
     """Return what the config itself is to say, beside the drafts of these plans."""
+    return steps.run("the proposal to the config", lambda: _planned_proposal(found, result, tools, plans), Proposal())
+
+
+def _planned_proposal(found: Gathered, result: RoomResult, tools: Tools, plans: Iterable[DestinationPlan]) -> Proposal:
     taken: dict[str, set[str]] = {}
     for plan in plans:
         drafts = {*plan.after.drafts, *(layout.branch for layout in plan.layouts)}
-        taken.setdefault(plan.destination.url, set()).update({plan.destination.branch}, drafts)
-    return tools.proposals.plan(room.pins, found.snapshot, not found.catalog.unreadable, taken)
+        taken.setdefault(plan.destination.repository_id, set()).update({plan.destination.branch}, drafts)
+    return tools.proposals.plan(result.pins, found.snapshot, not found.catalog.unreadable, taken)
 
 
 def _due(room: RoomResult, *more: int | None) -> int | None:
@@ -364,14 +450,26 @@ def _due(room: RoomResult, *more: int | None) -> int | None:
     return min([*(move.until for move in moves if move), *(one for one in more if one is not None)], default=None)
 
 
+def push_code(outcome: Outcome) -> Code:
+    """Return the code of the finding about a push that did not arrive."""
+    match outcome:
+        case Refused():
+            return PUSH_REFUSED
+        case Postponed():
+            return PUSH_POSTPONED
+        case _:
+            return PUSH_FAILED
+
+
 def _as_pushed(plan: DestinationPlan, outcome: Outcome) -> DestinationPlan:
     """Return the plan as it came out: what could not be pushed is not drafted."""
     if isinstance(outcome, Done):
         return plan
-    code = {Refused: PUSH_REFUSED, Postponed: PUSH_POSTPONED}.get(type(outcome), PUSH_FAILED)
+    code = push_code(outcome)
     message = f"Repository {plan.destination.name}: {describe(outcome)}"
-    finding = code.finding(message, plan.destination.where)
-    condition = Condition("Ready", "False", code.name, message)
+    error = outcome.error if isinstance(outcome, Failed) else None
+    finding = error_finding(error, code, message, plan.destination.where)
+    condition = Condition("Ready", "False", finding.code, finding.message)
     outcomes = tuple(
         Blocked(one.variant, one.record, (VALID, condition), (finding,), one.seen) if isinstance(one, Draft) else one
         for one in plan.outcomes
@@ -389,10 +487,15 @@ def _publish(
     desk.tell("writing", len(groups), len(groups))
 
 
-def _tag(desk: Desk, written: Iterable[Written], publisher: Publisher, most: int) -> Tagged:
-    groups = _by_remote(desk, ((one.plan.destination, one) for one in written if one.plan.tags))
+def _tag(context: Desk, written: Iterable[Written], publisher: Publisher, most: int, steps: Steps) -> Tagged:
+    groups = _by_remote(context, ((one.plan.destination, one) for one in written if one.plan.tags))
+
+    def tag(group: tuple[Remote, list[Written]]) -> Tagged:
+        scope = f"the tags of {group[0].mirror.url}"
+        return steps.run(scope, lambda: publisher.tag(*group), Tagged(failed=True))
+
     with ThreadPoolExecutor(most) as pool:
-        return all_tagged(pool.map(lambda group: publisher.tag(*group), groups))
+        return all_tagged(pool.map(tag, groups))
 
 
 def _by_remote(desk: Desk, found: Iterable[tuple[Destination, _One]]) -> list[tuple[Remote, list[_One]]]:
@@ -403,9 +506,13 @@ def _by_remote(desk: Desk, found: Iterable[tuple[Destination, _One]]) -> list[tu
 
 
 def tally(report: Report) -> dict[str, int]:
-    """Return how many packages came to which outcome, and the number of renders."""
+    """Return how many packages came to which outcome, and the number of renders.
+
+    `blocked` counts packages, and objects of the config that are blocked by an error finding.
+    """
     counts = [one.counts for one in report.plan.destinations]
     drafted, unchanged, blocked = map(sum, zip((0, 0, 0), *counts, strict=True))
+    blocked += len(blocked_objects(report.plan))
     return {
         "drafted": drafted,
         "unchanged": unchanged,

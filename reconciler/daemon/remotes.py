@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
 from copy import copy
@@ -9,23 +10,36 @@ from functools import lru_cache
 from typing import Self, TypeVar
 
 from reconciler.daemon.backoff import Backoff
+from reconciler.daemon.isolation import repository_boundary
 from reconciler.daemon.lanes import Ended, Flow, Lane
 from reconciler.daemon.tree_moves import Move, collide, moves, offered
-from reconciler.gitio.errors import GitError, MirrorCorruptError, ObjectMissingError, TooLargeError, UnderWayError
+from reconciler.daemon.upkeep import maintain
+from reconciler.gitio.errors import (
+    GitError,
+    InternalGitError,
+    MirrorCorruptError,
+    ObjectMissingError,
+    TooLargeError,
+    TreeMalformedError,
+    UnderWayError,
+)
 from reconciler.gitio.mirror import Kind, Mirror
 from reconciler.gitio.names import is_ref
 from reconciler.gitio.reader import Commit, ObjectReader, TreeEntry
 from reconciler.gitio.verdicts import Outcome
+from reconciler.krm.codes import internal_error
 from reconciler.krm.digest import digest
+from reconciler.krm.findings import Finding
 from reconciler.krm.trailers import read_trailers
 from reconciler.planning.branches import Step
 from reconciler.planning.destination import Destination
 from reconciler.planning.open_drafts import Offered
 from reconciler.planning.state import DestinationState, read_state
 from reconciler.planning.tags import TaggedRevision, tag_start
+from reconciler.redaction import redact_urls
 from reconciler.rules.variants.revision_names import number_of
-from reconciler.snapshot.files import File, FileTree
-from reconciler.snapshot.objects import EXECUTABLE, FILE, BlobId, CommitId, ObjectId, TreeId
+from reconciler.snapshot.files import File, FileTree, SpecialEntry
+from reconciler.snapshot.objects import DIRECTORY, EXECUTABLE, FILE, LINK, SUBMODULE, BlobId, CommitId, ObjectId, TreeId
 
 REMEMBERED_TREES = 2_000
 # how far a branch is walked commit by commit before git is asked
@@ -48,6 +62,8 @@ class Remote:
         self._numbered: dict[str, list[int]] = {}
         # equal trees are equal packages: an upstream that fans out to a fleet is read once
         self.files = lru_cache(REMEMBERED_TREES)(self._files)
+        self.upstream_tree = lru_cache(REMEMBERED_TREES)(self._upstream_tree)
+        self.package_tree = lru_cache(REMEMBERED_TREES)(self._package_tree)
         self.file = lru_cache(REMEMBERED_TREES)(self._file)
         self.skipped = lru_cache(REMEMBERED_TREES)(self._skipped)
         self.changed_seconds = lru_cache(None)(self._changed_seconds)
@@ -274,8 +290,9 @@ class Remote:
     def _skipped(self, tree: TreeId) -> tuple[str, ...]:
         """Return the paths of the links and submodules of a tree, which no package of ours gets (design 10.18)."""
         try:
-            return tuple(sorted(path for path, mode, _ in self._reader.walk(tree) if mode not in {FILE, EXECUTABLE}))
-        except TooLargeError:
+            found = self._reader.walk(tree, most=self.mirror.options.max_folder_files)
+            return tuple(sorted(path for path, mode, _ in found if mode not in {FILE, EXECUTABLE}))
+        except (TooLargeError, TreeMalformedError):
             # whoever wants its files is told
             return ()
 
@@ -284,6 +301,36 @@ class Remote:
         found = [(path, mode, blob) for path, mode, blob in self._reader.walk(tree) if mode in {FILE, EXECUTABLE}]
         contents = self._reader.blobs(blob for _, _, blob in found)
         return FileTree({path: File(contents[blob], mode == EXECUTABLE) for path, mode, blob in found})
+
+    def _upstream_tree(self, tree: TreeId) -> FileTree:
+        """Return the regular files of an upstream package. Raises TooLargeError beyond the limit for one package."""
+        # the limit is checked before any content is read
+        deque(self._reader.walk(tree, most=self.mirror.options.max_folder_files), maxlen=0)
+        return self.files(tree)
+
+    def _package_tree(self, tree: TreeId) -> FileTree:
+        """Return everything in a tree of a target branch: its regular files, and local links and submodules."""
+        special = {
+            path: SpecialEntry(mode, ObjectId(entry))
+            for path, mode, entry in self._reader.walk(tree, most=self.mirror.options.max_folder_files)
+            if mode in {LINK, SUBMODULE}
+        }
+        return self.files(tree).with_special(special)
+
+    def obstacle(self, commit: CommitId, path: str, *, is_file: bool = False) -> str | None:
+        """Return the path of what occupies the place of a folder, or of a regular file; None if the place is free."""
+        found = TreeEntry(DIRECTORY, "", ObjectId(self.commit(commit).tree))
+        names = path.split("/")
+        for index, name in enumerate(names):
+            inside = self._reader.tree(TreeId(found.id))
+            step = next((entry for entry in inside if entry.name == name), None)
+            if step is None:
+                return None
+            is_last = index + 1 == len(names)
+            if not (step.mode in {FILE, EXECUTABLE} if is_file and is_last else step.is_tree):
+                return "/".join(names[: index + 1])
+            found = step
+        return None
 
 
 class DestinationObjects:
@@ -298,7 +345,7 @@ class DestinationObjects:
         self._tagged = remote.tagged
         self.tree_at, self.blob_at = remote.tree_at, remote.blob_at
         self.files, self.first_parents = remote.files, remote.first_parents
-        self.fork = remote.fork
+        self.fork, self.obstacle = remote.fork, remote.obstacle
         self.blob, self.offered = remote.blob, remote.offered
         self._remote, self._commit = remote, remote.commit
 
@@ -347,7 +394,8 @@ class Remotes:
     `at_end` lets go of what else a pass has open to its hosts. `fetched_again`: a remote was read anew in this pass, so
     that its refs may hold what nobody has planned for. `flow` says how long a pass waits for a remote. What takes
     longer is under way: its mirror is left to the thread that is at it, and it stands in `failures` until a later pass
-    takes what it came to.
+    takes what it came to. With `keeps_earlier_refs`, `earlier_refs` has the refs of each mirror as they were
+    before the first fetch, unless the mirror is new.
     """
 
     def __init__(
@@ -357,6 +405,8 @@ class Remotes:
         backoff: Backoff,
         at_end: Callable[[], None] = lambda: None,
         flow: Flow | None = None,
+        *,
+        keeps_earlier_refs: bool = False,
     ) -> None:
         self._open_mirror = open_mirror
         self._at_end = at_end
@@ -380,6 +430,8 @@ class Remotes:
         self._whole: set[str] = set()
         self._gone_without: frozenset[str] = frozenset()
         self._only_collects = False
+        self._keeps_earlier_refs = keeps_earlier_refs
+        self.earlier_refs: dict[str, Mapping[str, CommitId]] = {}
 
     def __enter__(self) -> Self:
         self._fetched, self.fetched_again = set(), False
@@ -406,13 +458,18 @@ class Remotes:
         due = sorted(kinds.keys() - known, key=lambda url: (turns.get(url, -1), url))
         self._fetch([url for url in due if not self._backoff.rests(url)], kinds)
 
+    @property
+    def read(self) -> Set[str]:
+        """The remotes that this pass has fetched, or tried to."""
+        return self._fetched
+
     def only_collect(self) -> None:
         """Let the next pass take what earlier ones could not wait for, and ask no remote that it knows already."""
         self._only_collects = True
 
     def _fetch(self, urls: Iterable[str], kinds: Mapping[str, Kind]) -> None:
         mirrors = {url: mirror for url in urls if (mirror := self._mirror(url))}
-        jobs = {url: self._fetching(mirror, kinds[url]) for url, mirror in mirrors.items()}
+        jobs = {url: self._fetching(url, mirror, kinds[url]) for url, mirror in mirrors.items()}
         self._remember(mirrors)
         ended = self._run(self._fetches, jobs, self._slow)
         under_way = self._fetches.under_way
@@ -426,15 +483,21 @@ class Remotes:
                 # whatever it failed at before stands until more is known
                 self.failures.setdefault(url, _late(mirrors[url], "fetched"))
 
-    def _fetching(self, mirror: Mirror, kind: Kind) -> Callable[[], GitError | None]:
+    def _fetching(self, url: str, mirror: Mirror, kind: Kind) -> Callable[[], GitError | None]:
         def fetch() -> GitError | None:
             try:
-                mirror.fetch(kind, self._state_prefix)
+                with repository_boundary(f"fetching {mirror.url}"):
+                    self._note_earlier_refs(url, mirror)
+                    mirror.fetch(kind, self._state_prefix)
             except GitError as error:
                 return error
             return None
 
         return fetch
+
+    def _note_earlier_refs(self, url: str, mirror: Mirror) -> None:
+        if self._keeps_earlier_refs and url not in self.earlier_refs and mirror.has_refs:
+            self.earlier_refs[url] = dict(mirror.refs())
 
     def push(self, jobs: Mapping[str, Callable[[], Mapping[str, Outcome]]]) -> dict[str, Mapping[str, Outcome]]:
         """Push to remotes, each by a job that touches its mirror alone; return what those came to that are in time.
@@ -513,13 +576,22 @@ class Remotes:
         Of one that is under way counts what was known before: a pass that could read it need not be repeated for that.
         """
         read = {**self._mirrors, **{url: self._known.get(url) for url in self._under_way}}
-        refs = {url: dict(mirror.refs()) if mirror else {} for url, mirror in read.items()}
+        refs = {url: self._refs_of(url, mirror) if mirror else {} for url, mirror in read.items()}
         failures = {
             url: error.message
             for url, error in self.failures.items()
             if not isinstance(error, UnderWayError) or url in self._gone_without
         }
         return digest({"refs": refs, "failures": failures})
+
+    def _refs_of(self, url: str, mirror: Mirror) -> Mapping[str, CommitId]:
+        """Return a remote's refs; one of which they cannot be read has failed, and the others are not affected."""
+        try:
+            with repository_boundary(f"reading the refs of {mirror.url}"):
+                return dict(mirror.refs())
+        except GitError as error:
+            self.failures.setdefault(url, error)
+            return {}
 
     def _take_note(self, url: str, error: GitError | None) -> None:
         if error:
@@ -538,16 +610,24 @@ class Remotes:
             self._known.pop(url, None)
             self._whole.discard(url)
 
-    def maintain(self) -> None:
-        """Tidy the mirrors that need it: many small packs make every later read slow."""
-        under_way = self._under_way
+    def maintain(self) -> tuple[Finding, ...]:
+        """Tidy the mirrors that need it: many small packs make every later read slow.
+
+        Return a finding for each where that failed unexpectedly.
+        """
+        under_way, findings = self._under_way, []
         for mirror in (mirror for url, mirror in self._mirrors.items() if url not in under_way):
-            if mirror.has_grown:
-                mirror.maintain()
+            try:
+                with repository_boundary(f"maintaining {mirror.url}"):
+                    maintain(mirror)
+            except InternalGitError as error:
+                findings.append(internal_error(error.failure))
+        return tuple(findings)
 
     def _mirror(self, url: str) -> Mirror | None:
         try:
-            self._mirrors[url] = self._mirrors.get(url) or self._open_mirror(url)
+            with repository_boundary(f"opening the mirror of {redact_urls(url)}"):
+                self._mirrors[url] = self._mirrors.get(url) or self._open_mirror(url)
         except GitError as error:
             self._take_note(url, error)
             return None

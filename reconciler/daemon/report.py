@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from reconciler.daemon.isolation import log_if_internal, repository_boundary
 from reconciler.daemon.open_drafts import Bench
 from reconciler.daemon.remotes import Remote
 from reconciler.daemon.review import Review
@@ -29,8 +30,10 @@ def read_fleet(review: Review, benches: Iterable[Bench]) -> Iterator[ReadCluster
 
 def _look(review: Review, bench: Bench) -> ReadCluster:
     try:
-        return _read(review, bench)
+        with repository_boundary(bench.destination.title):
+            return _read(review, bench)
     except GitError as error:
+        log_if_internal(error)
         # one that is too large, or damaged, keeps nobody from hearing of the others
         return ReadCluster(bench.destination, bench.labels, trouble=f"{bench.destination.title}: {error.told}")
 

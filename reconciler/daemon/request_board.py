@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from reconciler.daemon.backoff import Backoff
 from reconciler.daemon.events import log
-from reconciler.forge.errors import ForgeError, ForgeMissingError
+from reconciler.daemon.isolation import forge_boundary
+from reconciler.forge.errors import ForgeError, ForgeMissingError, InternalForgeError
 from reconciler.forge.port import Forge
 from reconciler.forge.request import PullRequest
 from reconciler.krm.digest import digest
@@ -16,9 +18,10 @@ from reconciler.planning.destination import Destination
 from reconciler.planning.state import DestinationState
 from reconciler.snapshot.objects import CommitId
 
+_T = TypeVar("_T")
 # repositories that are read at once
 _AT_ONCE = 4
-_TITLES_DO_NOT_MATTER = ("title", "body", "url")
+_TITLES_DO_NOT_MATTER = ("title", "body", "url", "labels")
 
 
 @dataclass(frozen=True)
@@ -39,10 +42,6 @@ class Forges:
     of: Callable[[str], Forge | None]
     kind: Callable[[str], str | None]
 
-    def among(self, urls: Iterable[str]) -> dict[str, Forge]:
-        """Return those of these repositories that have one."""
-        return {url: forge for url in sorted(set(urls)) if (forge := self.of(url))}
-
 
 class RequestBoard:
     """The open pull requests of every repository, as they were last read; `backoff` is asked for whole repositories."""
@@ -56,11 +55,12 @@ class RequestBoard:
 
     def look(self, urls: Iterable[str]) -> None:
         """Read the open pull requests of these repositories; what fails stands in `failures`, and is not known."""
-        due = {url: one for url, one in self._forges.among(urls).items() if not self._backoff.rests(_resting(url))}
+        ready = [url for url in sorted(set(urls)) if not self._backoff.rests(_resting(url))]
+        due = {url: forge for url in ready if (forge := self._driver(url))}
         if not due:
             return
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            for url, found in zip(due, pool.map(_listed, due.values()), strict=True):
+            for url, found in zip(due, pool.map(_listed, due, due.values()), strict=True):
                 self._take_note(url, found)
 
     def _take_note(self, url: str, found: Sequence[PullRequest] | ForgeError) -> None:
@@ -79,7 +79,7 @@ class RequestBoard:
 
     def forge(self, url: str) -> Forge | None:
         """Return the forge of a repository whose pull requests are known."""
-        return self._forges.of(url) if url in self._open else None
+        return self._driver(url) if url in self._open else None
 
     @property
     def seen(self) -> frozenset[str]:
@@ -88,7 +88,24 @@ class RequestBoard:
 
     def has_driver(self, url: str) -> bool:
         """Return whether the pull requests of a repository can be read at all."""
-        return self._forges.of(url) is not None
+        return self._driver(url) is not None
+
+    def _driver(self, url: str) -> Forge | None:
+        return self._look_up(url, self._forges.of)
+
+    def _look_up(self, url: str, function: Callable[[str], _T | None]) -> _T | None:
+        """Return the result for a URL; an unexpected exception is a failure of this repository alone."""
+        scope = f"the forge of {url}"
+        try:
+            with forge_boundary(scope):
+                found = function(url)
+        except InternalForgeError as error:
+            self.failures[url] = error
+            return None
+        known = self.failures.get(url)
+        if isinstance(known, InternalForgeError) and known.failure.scope == scope:
+            del self.failures[url]
+        return found
 
     def between(self, url: str, head: str, base: str) -> PullRequest | None:
         """Return the open pull request of two branches."""
@@ -97,11 +114,11 @@ class RequestBoard:
 
     def asked(self, url: str) -> bool:
         """Return whether pull requests are asked for in a repository, and this is where they are opened."""
-        return self.has_driver(url) or self.is_agit(url)
+        return self.has_driver(url) or url in self.failures or self.is_agit(url)
 
     def is_agit(self, url: str) -> bool:
         """Return whether a repository's pull requests are opened by pushing to `refs/for/`."""
-        return self._forges.kind(url) == "agit"
+        return self._look_up(url, self._forges.kind) == "agit"
 
     def open(self, url: str) -> Mapping[int, PullRequest]:
         """Return the open pull requests of a repository by number."""
@@ -138,6 +155,9 @@ class RequestBoard:
         try:
             return self.request(url, number, head)
         except ForgeError as error:
+            if isinstance(error, InternalForgeError):
+                # this becomes a finding of the repository
+                self.failures[url] = error
             log.warning("request_unread", url=url, number=number, why=error.message)
             return None
 
@@ -150,8 +170,9 @@ class RequestBoard:
         if number in known:
             # whoever opened it again thought better of it
             self._ended.pop((url, number), None)
-        elif (url, number) not in self._ended and (forge := self._forges.of(url)):
-            self._ask(url, number, forge)
+        elif (url, number) not in self._ended and (forge := self._driver(url)):
+            with forge_boundary(f"pull request {number} of {url}"):
+                self._ask(url, number, forge)
         one = known.get(number) or self._ended.get((url, number))
         # numbers begin anew where a repository does
         return one if one and one.head == head else None
@@ -175,15 +196,18 @@ def _resting(url: str) -> str:
     return f"forge of {url}"
 
 
-def _listed(forge: Forge) -> Sequence[PullRequest] | ForgeError:
+def _listed(url: str, forge: Forge) -> Sequence[PullRequest] | ForgeError:
     try:
-        return forge.open_requests()
+        with forge_boundary(f"the pull requests of {url}"):
+            return forge.open_requests()
     except ForgeError as error:
         return error
 
 
 def _told(request: PullRequest) -> dict[str, object]:
-    return {name: value for name, value in vars(request).items() if name not in _TITLES_DO_NOT_MATTER}
+    # of all labels, only the one that accepts conflicts is a reason for a pass
+    told = {name: value for name, value in vars(request).items() if name not in _TITLES_DO_NOT_MATTER}
+    return {**told, "accepts_conflicts": request.accepts_conflicts}
 
 
 def _numbers(state: DestinationState) -> dict[str, int]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from reconciler.daemon.backoff import Backoff
 from reconciler.daemon.events import log
+from reconciler.daemon.isolation import forge_boundary
 from reconciler.daemon.publish import HEADS
 from reconciler.daemon.remotes import Remote
 from reconciler.daemon.request_board import RequestBoard
@@ -21,11 +22,13 @@ from reconciler.forge.errors import (
     ForgeMissingError,
     ForgeRefusedError,
     ForgeUnreachableError,
+    InternalForgeError,
 )
 from reconciler.forge.port import Forge
-from reconciler.forge.request import MergeMethod, NewRequest, PullRequest, Verdict
+from reconciler.forge.request import ACCEPT_CONFLICTS, MergeMethod, NewRequest, PullRequest, Verdict
 from reconciler.gitio.errors import GitError
 from reconciler.krm.digest import digest
+from reconciler.krm.isolation import InternalFailure
 from reconciler.planning.state import OpenRequest
 from reconciler.reporting.pull_request import RequestWords, body_with, is_ours
 
@@ -57,13 +60,19 @@ class RequestOptions:
 
 @dataclass
 class Result:
-    """What became of one task: what is known of its request now, and what kept it from being more."""
+    """The result of one task: what is known of its request now, and what kept it from being more.
+
+    `is_unfinished`: the forge does not have the head of the draft yet, or has a label of another head.
+    `failure` is the unexpected exception that ended the work on it; the next pass tries it again.
+    """
 
     task: RequestTask
     known: OpenRequest
     trouble: str = ""
     waits: bool = False
     opened: bool = False
+    is_unfinished: bool = False
+    failure: InternalFailure | None = None
 
     def wait(self) -> None:
         """Leave it for another pass; what the draft changes is known from now on, for those that change the same."""
@@ -107,6 +116,7 @@ class Round:
     """A round, and what became of it. `until` is when a budget lets it go on; `error` is the forge's own.
 
     `broken` counts the requests that the forge broke over, each of which may be the fault of that one.
+    `failures` are the unexpected exceptions that belong to no draft.
     """
 
     url: str = ""
@@ -114,6 +124,7 @@ class Round:
     error: ForgeError | None = None
     results: list[Result] = field(default_factory=list)
     broken: int = 0
+    failures: list[InternalFailure] = field(default_factory=list)
 
     @property
     def is_over(self) -> bool:
@@ -140,7 +151,11 @@ class RequestRounds:
         """Make the round of one repository; nothing is raised for what its forge does."""
         told = Round(url)
         try:
-            self._close_leftovers(url, forge, tasks, remote)
+            with forge_boundary(f"the pull requests without a draft of {url}"):
+                self._close_leftovers(url, forge, tasks, remote)
+        except InternalForgeError as error:
+            # the drafts of this repository need not wait for it
+            told.failures.append(error.failure)
         except ForgeError as error:
             told.stop(error)
         for task in tasks:
@@ -156,7 +171,10 @@ class RequestRounds:
 
     def _try(self, told: Round, forge: Forge, result: Result) -> None:
         try:
-            self._settle(told.url, forge, result)
+            with forge_boundary(f"{result.task.destination.title}: the pull request of {result.task.branch}"):
+                self._settle(told.url, forge, result)
+        except InternalForgeError as error:
+            result.failure = error.failure
         except _OWN_TROUBLE as error:
             self._rests.refused(result, error.message)
         except ForgeError as error:
@@ -211,6 +229,9 @@ class RequestRounds:
         if self._rests.has(task):
             result.trouble = self._rests.trouble(task)
             return
+        if task.failure:
+            result.failure = task.failure
+            return
         if task.trouble:
             result.trouble = f"the pull request of {task.branch} cannot be put into words: {task.trouble}"
             return
@@ -229,7 +250,7 @@ class RequestRounds:
                 step()
             except _OWN_TROUBLE as error:
                 self._rests.refused(result, error.message)
-        if not result.trouble:
+        if not result.trouble and not result.is_unfinished:
             result.known = replace(result.known, read=task.read, change=task.change)
             self._rests.end(task)
 
@@ -272,6 +293,7 @@ class RequestRounds:
 
     def _steps(self, url: str, forge: Forge, result: Result) -> Iterator[Callable[[], None]]:
         yield lambda: self._reword(url, forge, result)
+        yield lambda: self._require_label(url, forge, result)
         yield lambda: self._report(forge, result)
         yield lambda: self._mark(url, forge, result)
 
@@ -287,6 +309,26 @@ class RequestRounds:
         self._board.put(url, now)
         result.known = replace(result.known, number=now.number)
         log.info("request_updated", branch=now.head, request=now.url)
+
+    def _require_label(self, url: str, forge: Forge, result: Result) -> None:
+        """See the request without the label that accepts conflicts, so that one set later is for this head.
+
+        A label from an earlier head is removed. Nothing is noted while the forge has another head or the label.
+        """
+        task, words = result.task, result.task.words
+        if not self._options.check or words is None or not words.conflicts or result.known.unlabelled == task.head:
+            return
+        request = self._board.open(url)[result.known.number]
+        if request.accepts_conflicts:
+            forge.remove_label(request, ACCEPT_CONFLICTS)
+            log.info("label_removed", branch=request.head, request=request.url, label=ACCEPT_CONFLICTS)
+        # head and labels of one answer: another writer may have pushed, or a reviewer set the label, since we looked
+        now = forge.request(request.number)
+        self._board.put(url, now)
+        if now.commit == task.head and not now.accepts_conflicts:
+            result.known = replace(result.known, unlabelled=task.head)
+        else:
+            result.is_unfinished = True
 
     def _mark(self, url: str, forge: Forge, result: Result) -> None:
         """Mark a proposed draft ready for review; take back only what was our own mark."""
@@ -305,9 +347,10 @@ class RequestRounds:
         task, words = result.task, result.task.words
         if not self._options.check or words is None:
             return
-        told = digest([task.head, words.passed, words.verdict])
+        verdict = Verdict(words.passes(accepted=task.accepted), words.verdict(accepted=task.accepted))
+        told = digest([task.head, verdict.passed, verdict.summary])
         if told != result.known.told:
-            forge.report(task.head, Verdict(words.passed, words.verdict))
+            forge.report(task.head, verdict)
             result.known = replace(result.known, told=told)
 
 

@@ -14,16 +14,20 @@ from math import ceil
 from reconciler.daemon.backoff import Backoff
 from reconciler.daemon.codes import REQUEST_REFUSED, REQUESTS_UNREACHABLE, REQUESTS_WAIT
 from reconciler.daemon.events import log
+from reconciler.daemon.isolation import Steps, error_finding, forge_boundary
 from reconciler.daemon.open_drafts import DraftReader, RefNames
 from reconciler.daemon.publish import describe
 from reconciler.daemon.remotes import Remote, Remotes
 from reconciler.daemon.request_board import RequestBoard
 from reconciler.daemon.request_notes import note_requests
 from reconciler.daemon.request_round import RequestOptions, RequestRounds, Rests, Result, Round, has_ended
-from reconciler.daemon.request_tasks import RequestTask, request_tasks, with_others, worded
-from reconciler.forge.errors import ForgeBusyError, ForgeError, ForgeMissingError
+from reconciler.daemon.request_tasks import RequestTask, request_tasks, with_acceptance, with_others, worded
+from reconciler.forge.errors import ForgeBusyError, ForgeError, ForgeMissingError, InternalForgeError
 from reconciler.forge.push_options import agit
-from reconciler.gitio.verdicts import Done, Postponed
+from reconciler.forge.request import PullRequest
+from reconciler.gitio.errors import InternalGitError
+from reconciler.gitio.verdicts import Done, Failed, Postponed
+from reconciler.krm.codes import internal_error
 from reconciler.krm.findings import Finding
 from reconciler.planning.destination import Destination
 from reconciler.planning.state import OpenRequest
@@ -67,15 +71,20 @@ class Requests:
         near = [one for one in destinations if self.board.asked(one.url)]
         if not near:
             return Requested()
-        open_drafts = [task for one in near for task in request_tasks(one, remotes, names.state)]
-        in_words = worded(open_drafts, DraftReader(remotes, names), self._needs_words, self._page)
+        steps = Steps()
+        open_drafts = [task for one in near for task in _read_tasks(one, remotes, names, steps)]
+        open_drafts = [with_acceptance(task, self._open_request(task)) for task in open_drafts]
+        in_words = worded(open_drafts, DraftReader(remotes, names), self._needs_words, self._page, self._asks_for_label)
         tasks = with_others(list(in_words))
         # drafts that are the first of their repository: nobody has looked there yet
         self.board.look({one.destination.url for one in tasks} - self.board.seen)
         rounds = list(self._make_rounds(near, tasks, remotes))
         rounds.append(pushed := Round(results=list(self._push(tasks, remotes))))
-        noted = note_requests((result for one in rounds for result in one.results), remotes, names.state)
-        done = self._requested([task.destination for task in tasks], rounds, retry)
+        ends = note_requests((result for one in rounds for result in one.results), remotes, names.state)
+        errors = [end.error for end in ends if isinstance(end, Failed)]
+        steps.findings += [internal_error(one.failure) for one in errors if isinstance(one, InternalGitError)]
+        done = self._requested(near, [task.destination for task in tasks], rounds, retry, steps.findings)
+        noted = not errors
         in_turn = not any(result.waits for result in pushed.results)
         return done if noted and in_turn else replace(done, due=min(done.due or retry, retry))
 
@@ -98,6 +107,12 @@ class Requests:
         forge.merge(replace(request, commit=head), method, message)
         log.info("request_merged", request=request.url)
         return request.url
+
+    def _open_request(self, task: RequestTask) -> PullRequest | None:
+        return self.board.open(task.destination.url).get(task.known.number)
+
+    def _asks_for_label(self, url: str) -> bool:
+        return self.options.check and self.board.has_driver(url)
 
     def _needs_words(self, task: RequestTask) -> bool:
         if self.board.is_agit(task.destination.url):
@@ -128,7 +143,12 @@ class Requests:
 
         def make(url: str) -> Round:
             mine = [one for one in tasks if one.destination.url == url]
-            return self._rounds.make(url, forges[url], mine, near_by[url])
+            try:
+                with forge_boundary(f"the pull requests of {url}"):
+                    return self._rounds.make(url, forges[url], mine, near_by[url])
+            except InternalForgeError as error:
+                self.board.failed(url, error)
+                return Round(url, error=error, results=[Result(task, task.known) for task in mine])
 
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             yield from pool.map(make, forges)
@@ -145,7 +165,12 @@ class Requests:
         if self._rests.has(task):
             return result
         ref, options = agit(self.options.new(task, words))
-        outcome = remote.mirror.push_for_review(task.head, ref, options)
+        try:
+            with forge_boundary(f"{task.destination.title}: the pull request of {task.branch}"):
+                outcome = remote.mirror.push_for_review(task.head, ref, options)
+        except InternalForgeError as error:
+            result.failure = error.failure
+            return result
         if isinstance(outcome, Postponed):
             result.wait()
             return result
@@ -157,29 +182,54 @@ class Requests:
 
     # what is told of it
 
-    def _requested(self, near: Sequence[Destination], rounds: Iterable[Round], retry: int) -> Requested:
-        """Return what is to be told; `near` are the destinations that have drafts."""
+    def _requested(
+        self,
+        destinations: Sequence[Destination],
+        near: Sequence[Destination],
+        rounds: Iterable[Round],
+        retry: int,
+        internal: Iterable[Finding],
+    ) -> Requested:
+        """Return the findings and the time of the next try.
+
+        Args:
+            destinations: those with pull requests.
+            near: those of them that have drafts.
+            rounds: the work on each repository.
+            retry: the time of the next try after a failure.
+            internal: the findings of steps that unexpected exceptions ended.
+        """
         made = list(rounds)
         results = [result for one in made for result in one.results]
-        findings = [*self._unreachable(near), *_troubles(results)]
+        findings = [*self._unreachable(near, destinations), *_troubles(results), *internal]
+        findings += [internal_error(failure) for one in made for failure in one.failures]
         moments = [ceil(one.until) for one in made if one.until is not None]
-        unworded = any(result.waits and result.task.words is None for result in results)
+        unworded = any(result.is_unfinished or (result.waits and result.task.words is None) for result in results)
         if findings or unworded or any(one.url in self.board.failures for one in near):
             moments.append(retry)
         if waiting := sum(result.waits for result in results):
             findings.append(REQUESTS_WAIT.finding(f"{waiting} drafts wait for their pull request"))
         return Requested(tuple(findings), min(moments, default=None), sum(result.opened for result in results))
 
-    def _unreachable(self, near: Sequence[Destination]) -> Iterator[Finding]:
+    def _unreachable(self, near: Sequence[Destination], destinations: Sequence[Destination]) -> Iterator[Finding]:
         for url, error in sorted(self.board.failures.items()):
-            one = next((destination for destination in near if destination.url == url), None)
+            # an unexpected exception is reported even if it hides that there are drafts
+            affected = destinations if isinstance(error, InternalForgeError) else near
+            one = next((destination for destination in affected if destination.url == url), None)
             if one and not isinstance(error, ForgeBusyError):
                 message = f"Repository {one.name}: pull requests cannot be read: {error.message}"
-                yield REQUESTS_UNREACHABLE.finding(message, one.where)
+                yield error_finding(error, REQUESTS_UNREACHABLE, message, one.where)
+
+
+def _read_tasks(one: Destination, remotes: Remotes, names: RefNames, steps: Steps) -> Sequence[RequestTask]:
+    scope = f"{one.title}: the pull requests of its drafts"
+    return steps.run(scope, lambda: list(request_tasks(one, remotes, names.state)), [], one.where)
 
 
 def _troubles(results: Iterable[Result]) -> Iterator[Finding]:
     for result in results:
-        if result.trouble:
-            one = result.task.destination
+        one = result.task.destination
+        if result.failure:
+            yield internal_error(result.failure, one.where)
+        elif result.trouble:
             yield REQUEST_REFUSED.finding(f"Repository {one.name}: {result.trouble}", one.where)

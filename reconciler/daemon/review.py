@@ -6,22 +6,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reconciler.daemon.open_drafts import Bench, DraftReader
+from reconciler.daemon.publish import HEADS
 from reconciler.daemon.remotes import Remotes
 from reconciler.daemon.states import read_states
 from reconciler.daemon.tools import ConfigSource, Tools
+from reconciler.gitio.errors import GitError
 from reconciler.gitio.verdicts import PushReport, PushUnit
+from reconciler.krm.isolation import ExpectedError
 from reconciler.krm.label_query import matches_query
-from reconciler.planning.destination import Destination, conflicts
+from reconciler.planning.destination import Destination
 from reconciler.planning.open_drafts import OpenDraft
+from reconciler.planning.resets import reset_finding
 from reconciler.rules.clusters.inventory import read_inventory
 from reconciler.rules.clusters.model import Cluster
 from reconciler.rules.repository import read_repositories
 from reconciler.snapshot.catalog import Catalog
+from reconciler.snapshot.objects import CommitId
 
 _NAMED = 20
 
 
-class UnknownPlaceError(Exception):
+class UnknownPlaceError(ExpectedError):
     """Somebody names a cluster or a package that is not there; the text says which there are."""
 
 
@@ -84,12 +89,22 @@ class Review(DraftReader):
         self.fetch({one.url for one in chosen})
         # one destination at a time would ask git for each of them
         read_states(chosen, self._remotes, self.state_ref)
-        clashes = conflicts(known, (self._names.draft, self._names.removal))
+        clashes = self._tools.conflicts(catalog)
         benches = [
             Bench(one, trouble=clashes[one.key].message) if one.key in clashes else self.look(one) for one in chosen
         ]
-        labelled = (replace(bench, labels=labels[bench.destination]) for bench in benches)
+        labelled = (replace(self._check_reset(bench, catalog), labels=labels[bench.destination]) for bench in benches)
         return tuple(sorted(labelled, key=lambda bench: bench.destination.key.name))
+
+    def _check_reset(self, opened: Bench, catalog: Catalog) -> Bench:
+        """Return a target; one that lacks branch and state, and had a branch, with the error that a pass reports."""
+        target = opened.destination
+        remote = None if opened.trouble or opened.ground else self._remotes.get(target.url)
+        if remote is None or HEADS + target.branch in remote.refs:
+            return opened
+        known = self._tools.known_heads.find(target)
+        finding = reset_finding(target, known, catalog.objects[target.key].annotations) if known else None
+        return replace(opened, trouble=finding.message) if finding else opened
 
     @property
     def state_ref(self) -> str:
@@ -104,6 +119,10 @@ class Review(DraftReader):
     def progress(self, stage: str, done: int, total: int) -> None:
         """Show how far a command has come."""
         self._tools.progress(stage, done, total)
+
+    def act_seconds(self) -> int | None:
+        """Return the time that dates what a person publishes; None: it is taken from the commits."""
+        return int(self._tools.clock()) if self._tools.dates_actions else None
 
     def now(self) -> int:
         """Return the time in seconds since 1970, for ages."""
@@ -129,6 +148,15 @@ class Review(DraftReader):
         remote = self._remotes.get(destination.url)
         assert remote is not None, "what is pushed was made there"
         return remote.mirror.push(units)
+
+    def branches_now(self, destination: Destination) -> Mapping[str, CommitId] | None:
+        """Return the branches of a destination's remote as they are now; None if the remote does not answer."""
+        remote = self._remotes.get(destination.url)
+        try:
+            return remote.mirror.look() if remote else None
+        except GitError:
+            # the outcome of the push that failed says what is wrong with the remote
+            return None
 
 
 def _labels(one: Destination, catalog: Catalog, clusters: Mapping[str, Cluster]) -> Mapping[str, str]:

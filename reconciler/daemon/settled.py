@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from reconciler.gitio.walk import remove_folder
 from reconciler.krm.findings import Finding
 from reconciler.planning.decide import finding_data, read_finding
 
@@ -78,11 +79,13 @@ class InCache:
         """Return what was kept last; a file that is gone, or that others wrote, is as good as none."""
         try:
             return _read(json.loads(self._file.read_bytes()))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
 
     def keep(self, settled: Settled | None) -> None:
         """Remember a silent pass; anything else forgets. Raises OSError."""
+        if self._file.is_dir() and not self._file.is_symlink():
+            remove_folder(self._file)
         if settled is None or not settled.silent:
             self._file.unlink(missing_ok=True)
             return

@@ -9,6 +9,7 @@ from typing import Protocol
 from reconciler.daemon.approvals import Approved
 from reconciler.daemon.config import ConfigSnapshot
 from reconciler.daemon.first_seen import FirstSeen
+from reconciler.daemon.known_heads import KnownHeads
 from reconciler.daemon.open_drafts import RefNames
 from reconciler.daemon.proposals import Proposals
 from reconciler.daemon.publish import Written
@@ -16,6 +17,7 @@ from reconciler.daemon.remotes import Remote, Remotes
 from reconciler.daemon.requests import Requested, Requests
 from reconciler.daemon.tags import Tagged
 from reconciler.executors.port import Executor
+from reconciler.gitio.errors import GitError
 from reconciler.gitio.verdicts import Outcome
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
@@ -49,6 +51,11 @@ class Publisher(Protocol):
     @property
     def unwritten(self) -> str:
         """Why the status of the last pass did not get where it should; "" when it did."""
+        ...
+
+    @property
+    def status_findings(self) -> Sequence[Finding]:
+        """A finding for each object whose status the last pass could not write."""
         ...
 
     def publish(self, remote: Remote, written: Sequence[Written]) -> Mapping[str, Outcome]:
@@ -85,6 +92,10 @@ class Publisher(Protocol):
 
     def remember(self, seen: FirstSeen) -> None:
         """Write down what a pass saw first, if it was one that counts."""
+        ...
+
+    def keep_heads(self, heads: KnownHeads) -> None:
+        """Write the last known heads of cluster branches into the cache, if the pass pushes."""
         ...
 
 
@@ -132,12 +143,16 @@ class FunctionsToday(Protocol):
 
 @dataclass(frozen=True)
 class Tools:
-    """The parts that a pass is made of, as wiring built them."""
+    """The services of a pass, as `wiring` built them.
+
+    `places` are the addresses of the repositories that settings name, by setting, or why one cannot be used.
+    """
 
     read_catalog: Callable[[ConfigSnapshot], Catalog]
     load: Callable[[Catalog], None]
     destinations: Callable[[Catalog], Sequence[Destination]]
     urls: Callable[[Catalog], tuple[Sequence[str], Sequence[str]]]
+    places: Callable[[], Mapping[str, str | GitError]]
     rooms: Rooms
     lint: Lint
     fleet: Callable[[Catalog], KnownClusters]
@@ -155,11 +170,14 @@ class Tools:
     proposals: Proposals
     requests: Requests
     published: FirstSeen
+    known_heads: KnownHeads
     clock: Callable[[], float]
     executor: Executor | None = None
     by_annotation: bool = False
+    dates_actions: bool = True
     shard: Shard = field(default_factory=Shard)
     max_pushes: int = 8
+    max_delete_percent: int = 30
     missing_is_empty: bool = False
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None
 

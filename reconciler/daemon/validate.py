@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from reconciler.daemon.codes import REPOSITORY_UNREACHABLE, URL_REFUSED
 from reconciler.daemon.desk import unread
+from reconciler.daemon.doubts import emptiness
+from reconciler.daemon.isolation import Steps, error_finding, log_failures
 from reconciler.daemon.reconcile import begin, catalog_findings, gather, plan_fleet, plan_proposal
 from reconciler.daemon.remotes import Remotes
 from reconciler.daemon.tools import ConfigSource, Tools, keeping_stages
-from reconciler.krm.findings import Finding, errors
+from reconciler.gitio.errors import GitError
+from reconciler.krm.findings import Finding, Where, errors
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.schema.api_removals import Release
 from reconciler.planning.conformance import Checked, Conformance, Schemas
+from reconciler.planning.destination import Destination
 from reconciler.planning.fleet import FleetPlan
 from reconciler.planning.lint import told_once
 from reconciler.planning.made_anew import decide_anew
@@ -49,12 +54,27 @@ def validate(source: ConfigSource, remotes: Remotes, tools: Tools) -> Validated:
     """Return every finding about the config: files, objects, references, and what rooms make of them."""
     found = gather(source, remotes, tools)
     room = tools.rooms(found.catalog, remotes, {}, found.now)
-    proposal = plan_proposal(found, room, tools, ())
+    steps = Steps()
+    proposal = plan_proposal(found, room, tools, (), steps)
+    wanted = {(one.place.namespace, one.place.repository) for one in room.variants}
+    used = [one for one in tools.destinations(found.catalog) if one.deployment or _name(one) in wanted]
+    unread = (*settings_unread(remotes, tools), *(each for one in used for each in _unread_target(one, remotes, tools)))
     made = (finding for variant in room.variants for finding in variant.findings)
-    told = (*catalog_findings(found.catalog), *tools.conflicts(found.catalog).values(), *proposal.findings, *made)
+    empty = emptiness(found.catalog, found.snapshot, bool(found.catalog.objects))
+    told = (
+        *empty,
+        *catalog_findings(found.catalog),
+        *found.findings,
+        *tools.conflicts(found.catalog).values(),
+        *proposal.findings,
+        *made,
+        *unread,
+        *steps.findings,
+    )
     is_whole = found.catalog.is_whole
     findings = FleetPlan(found.snapshot.id, 0, room, (), told, is_whole, objects=found.catalog.objects).all_findings()
-    odd = told_once(findings, tools.lint(found.catalog, remotes, room, found.now))
+    odd = _lint(findings, lambda: tools.lint(found.catalog, remotes, room, found.now))
+    log_failures((*findings, *odd))
     return Validated((*findings, *odd), found.catalog.objects, _makers(room))
 
 
@@ -68,8 +88,8 @@ def validate_rendered(source: ConfigSource, remotes: Remotes, tools: Tools, judg
     releases = {name: judge.release for name in fleet.clusters if judge.release} | dict(fleet.releases.known)
     examined = _Examined(Conformance(found.catalog, releases, judge.schemas))
     begun = begin(found, remotes, keeping_stages(tools), examined.decide)
-    planned = plan_fleet(found, begun, tools)
-    plan = replace(planned, findings=(*planned.findings, *unread(planned, remotes)))
+    planned = plan_fleet(begun, tools)
+    plan = replace(planned, findings=(*planned.findings, *unread(planned, remotes), *settings_unread(remotes, tools)))
     unreached = unreached_findings(plan.usages, begun.desk.policies, fleet.clusters) if _is_all_made(plan) else ()
     unsaid = [name for name in fleet.clusters if name not in releases and name in examined.clusters]
     told = (
@@ -77,8 +97,49 @@ def validate_rendered(source: ConfigSource, remotes: Remotes, tools: Tools, judg
         *rendered_findings(examined.checked, found.catalog.objects),
         *unsaid_findings(Unsaid(unsaid, judge.schemas.words(None), fleet.places)),
     )  # fmt: skip
-    odd = told_once(told, tools.lint(found.catalog, remotes, begun.room, found.now))
+    odd = _lint(told, lambda: tools.lint(found.catalog, remotes, begun.room, found.now))
+    log_failures(odd)
     return Validated(tuple(dict.fromkeys((*told, *odd))), found.catalog.objects, _makers(begun.room))
+
+
+def settings_unread(remotes: Remotes, tools: Tools) -> tuple[Finding, ...]:
+    """Return an error for each repository that the settings name, and that cannot be used or read.
+
+    A repository that no cluster lives in is read as well: it receives the status.
+    """
+    places = tools.places()
+    remotes.fetch((), {url for url in places.values() if isinstance(url, str)} - remotes.read)
+    return tuple(
+        found for setting, url in places.items() if (found := _unusable_setting(setting, url, remotes)) is not None
+    )
+
+
+def _unusable_setting(setting: str, url: str | GitError, remotes: Remotes) -> Finding | None:
+    if isinstance(url, GitError):
+        return URL_REFUSED.finding(f"{setting} must name a Git repository: {url.told}", Where(pointer=setting))
+    error = remotes.failures.get(url)
+    if error is None:
+        return None
+    return REPOSITORY_UNREACHABLE.finding(f"{setting} must name a Git repository: {error.told}", Where(pointer=setting))
+
+
+def _unread_target(one: Destination, remotes: Remotes, tools: Tools) -> tuple[Finding, ...]:
+    """Return an error for a target whose repository cannot be read; one that the settings name is reported by them."""
+    error = remotes.failures.get(one.url)
+    if error is None or one.url in tools.places().values():
+        return ()
+    return (error_finding(error, REPOSITORY_UNREACHABLE, f"{one.title}: {error.told}", one.where),)
+
+
+def _name(one: Destination) -> tuple[str, str]:
+    return one.key.namespace, one.name
+
+
+def _lint(known: Sequence[Finding], lint: Callable[[], tuple[Finding, ...]]) -> tuple[Finding, ...]:
+    steps = Steps()
+    nothing: tuple[Finding, ...] = ()
+    found = steps.run("the additional checks of the config", lint, nothing)
+    return (*told_once(known, found), *steps.findings)
 
 
 def _is_all_made(plan: FleetPlan) -> bool:

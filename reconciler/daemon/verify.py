@@ -100,7 +100,23 @@ class _Run:
             if remote is None:
                 self.troubles.append(self._past.trouble(destination))
                 continue
+            if reason := self._unknown_reason(destination, remote):
+                self.troubles.append(reason)
+                continue
             yield from self._at(destination, remote)
+
+    def _unknown_reason(self, destination: Destination, remote: Remote) -> str:
+        """Return why the packages of a destination that can be fetched are unknown all the same; "" if they are not."""
+        if self._wanted.drafts:
+            return self._opened.unreadable.get(destination, "")
+        is_gone = (
+            not self._wanted.at
+            and HEADS + destination.branch not in remote.refs
+            and self._past.had_branch(destination, self._opened)
+        )
+        return (
+            f"{destination.title}: branch {destination.branch} is gone, though it was there before" if is_gone else ""
+        )
 
     def _at(self, destination: Destination, remote: Remote) -> Iterator[Told | Verified]:
         asked = {one.package for one in self._wanted.places if one.cluster == destination.name}

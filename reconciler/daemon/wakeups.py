@@ -10,6 +10,9 @@ from pathlib import Path
 
 import watchfiles
 
+# The watcher looks at its stop event twice a second; it ends with the process if it does not.
+_LAST_SECONDS = 5.0
+
 
 class Wakeup(StrEnum):
     """Why the service wakes."""
@@ -67,7 +70,7 @@ def watching(folders: Sequence[Path], wakeups: Wakeups) -> Iterator[None]:
     finally:
         stop.set()
         if folders:
-            thread.join()
+            thread.join(_LAST_SECONDS)
 
 
 def _watch(folders: Sequence[Path], wakeups: Wakeups, stop: threading.Event) -> None:

@@ -69,6 +69,8 @@ def _head(
     name = record.draft if drafts and record and record.put else destination.branch
     head = remote.refs.get(HEADS + name)
     if head is None or (drafts and name == destination.branch):
+        if drafts and destination in opened.unreadable:
+            raise UnknownPlaceError(f"{place}: whether a draft is open is unknown: {opened.unreadable[destination]}")
         what = "no draft of it is open" if drafts else f"it has no branch {name}"
         raise UnknownPlaceError(f"{place}: {what}")
     return name, head

@@ -9,6 +9,7 @@ from threading import Lock
 from reconciler import __version__
 from reconciler.executors.parcel import Trees, files_of, pack_by_files, unpack_by_trees
 from reconciler.executors.port import Job, Kitchen, Orders, Result, Served
+from reconciler.krm.isolation import ScopeFailedError, boundary
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.planning.render import Renderer
 from reconciler.planning.source import Ingredients
@@ -60,12 +61,13 @@ class Bench:
 
 def _rendered(job: Job, renderer: Renderer) -> Result:
     try:
-        rendered = renderer(job.variant, job.made)
-    except InterruptedFunctionError as error:
+        with boundary(f"package {job.variant.place}"):
+            rendered = renderer(job.variant, job.made)
+            # what has been read for the render is at hand here, and not where the words are made of it
+            before = _standing(job.made)
+            return Served(rendered, before.id, compare(before, rendered.files))
+    except (InterruptedFunctionError, ScopeFailedError) as error:
         return error
-    # what has been read for the render is at hand here, and not where the words are made of it
-    before = _standing(job.made)
-    return Served(rendered, before.id, compare(before, rendered.files))
 
 
 def _standing(made: Ingredients) -> FileTree:

@@ -14,6 +14,7 @@ from typing import Any
 from reconciler.executors.batches import PackedJobs, PackedOrders, in_order, pack, pack_jobs, pack_orders
 from reconciler.executors.bench import Batch, Bench, OtherVersionError
 from reconciler.executors.errors import ExecutorUnusableError
+from reconciler.executors.limit import TIMEOUT_SECONDS, WaitLimit
 from reconciler.executors.parcel import Trees, pack_trees, unpack_trees
 from reconciler.executors.port import Job, Kitchen, Orders, Pending, Result, Session
 from reconciler.packages.functions.function import InterruptedFunctionError
@@ -30,9 +31,11 @@ _MOST_TREES = 4_000
 class Cluster:
     """Renders on the Dask cluster whose scheduler is at `address`, such as "tcp://scheduler:8786"."""
 
-    def __init__(self, address: str, kitchen: Kitchen) -> None:
+    def __init__(self, address: str, renderer_factory: Kitchen, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+        """Use the cluster at `address`; a batch that takes longer than `timeout_seconds` is not waited for."""
         self._address = address
-        self._kitchen = kitchen
+        self._kitchen = renderer_factory
+        self._timeout_seconds = timeout_seconds
 
     def worth(self, jobs: int) -> bool:
         """Return whether so many renders are worth the way."""
@@ -43,9 +46,9 @@ class Cluster:
         """Connect to the scheduler, and go. Raises ExecutorUnusableError."""
         client = self._connected()
         try:
-            yield _Session(client, self._kitchen, pack_orders(orders))
+            yield _Session(client, self._kitchen, pack_orders(orders), self._timeout_seconds)
         finally:
-            client.close()
+            client.close(timeout=_CONNECT_SECONDS)
 
     def _connected(self) -> Any:
         try:
@@ -63,11 +66,12 @@ def _client(make: Any, address: str) -> Any:
 
 
 class _Session:
-    def __init__(self, client: Any, kitchen: Kitchen, orders: PackedOrders) -> None:
+    def __init__(self, client: Any, renderer_factory: Kitchen, orders: PackedOrders, timeout_seconds: float) -> None:
         self.client = client
+        self.limit = WaitLimit(timeout_seconds)
         self.orders = orders
         self.given: dict[TreeId, Any] = {}
-        self.kitchen = kitchen
+        self.kitchen = renderer_factory
         self.news = self._put(f"reconciler-orders-{orders.digest}", orders.data)
 
     def _put(self, name: str, content: bytes) -> Any:
@@ -101,7 +105,7 @@ class _Pending:
         from distributed import KilledWorker
 
         try:
-            return _opened(packed, future)
+            return _opened(packed, future, self._session.limit)
         except KilledWorker:
             # one of them ends every worker that tries it
             return [self._alone(number) for number in packed.numbers]
@@ -111,19 +115,22 @@ class _Pending:
 
         packed = pack(self._session.orders, [self._jobs[number]], (number,))
         try:
-            (result,) = _opened(packed, self._session.submit(packed))
+            (result,) = _opened(packed, self._session.submit(packed), self._session.limit)
         except KilledWorker:
             return InterruptedFunctionError("the workers that rendered it ended")
         return result
 
 
-def _opened(packed: PackedJobs, future: Any) -> Sequence[Result]:
+def _opened(packed: PackedJobs, future: Any, limit: WaitLimit) -> Sequence[Result]:
     """Return what a batch came to. Raises KilledWorker, ExecutorUnusableError."""
+    seconds = limit.seconds()
     try:
-        data = future.result()
+        data = future.result(timeout=seconds)
     except (OtherVersionError, ImportError) as error:
         raise ExecutorUnusableError(f"a worker cannot do what it is asked for: {error}") from error
-    except (OSError, TimeoutError, CancelledError) as error:
+    except TimeoutError as error:
+        raise limit.reached() from error
+    except (OSError, CancelledError) as error:
         raise ExecutorUnusableError(f"the cluster was lost: {error}") from error
     return packed.opened(data)
 

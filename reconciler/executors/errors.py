@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from reconciler.krm.isolation import ExpectedError
 
-class ExecutorUnusableError(Exception):
+
+class ExecutorUnusableError(ExpectedError):
     """Renders cannot run where the settings want them; the text says why. They run in this process instead."""

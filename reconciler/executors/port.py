@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from reconciler.krm.findings import Finding
+from reconciler.krm.isolation import ScopeFailedError
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.planning.last_mile import LastMile
 from reconciler.planning.outcome import Rendered
@@ -36,8 +38,8 @@ class Served:
     changes: Changes
 
 
-Result = Served | InterruptedFunctionError
-"""What a render came to; an error where the world kept it from ending, which is no finding (design 10.19)."""
+Result = Served | InterruptedFunctionError | ScopeFailedError
+"""The result of a render: the package, or an error where it was interrupted or ended with an unexpected exception."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Orders:
     """What all renders of a pass go by, as values that can be sent: the files of the config, and what rules make of it.
 
     `unreadable` are files of the config that could not be read, with the reason; `rules` and `options` are those of
-    templates.
+    templates. `doubts` are those of the catalog.
     """
 
     files: FileTree
@@ -53,6 +55,7 @@ class Orders:
     rules: tuple[MergeRule, ...]
     options: Options
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    doubts: tuple[Finding, ...] = ()
 
 
 Kitchen = Callable[[Orders], Renderer]

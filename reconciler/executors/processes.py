@@ -16,9 +16,11 @@ from threading import Thread
 from reconciler.executors.batches import PackedJobs, PackedOrders, in_order, pack, pack_jobs, pack_orders
 from reconciler.executors.bench import Batch, Bench
 from reconciler.executors.errors import ExecutorUnusableError
+from reconciler.executors.limit import TIMEOUT_SECONDS, WaitLimit
 from reconciler.executors.parcel import pack_trees, unpack_trees
 from reconciler.executors.port import Job, Kitchen, Orders, Pending, Result, Session
 from reconciler.packages.functions.function import InterruptedFunctionError
+from reconciler.process_protection import forbid_memory_access
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import TreeId
 
@@ -34,9 +36,17 @@ class Processes:
     They come from a fork server: this process has threads, and would be forked in the middle of what they do.
     """
 
-    def __init__(self, workers: int, kitchen: Kitchen, worth_starting: int = _WORTH_STARTING) -> None:
+    def __init__(
+        self,
+        workers: int,
+        renderer_factory: Kitchen,
+        worth_starting: int = _WORTH_STARTING,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+    ) -> None:
+        """Use `workers` processes; a batch that takes longer than `timeout_seconds` is not waited for."""
+        self._timeout_seconds = timeout_seconds
         self._workers = workers
-        self._kitchen = kitchen
+        self._kitchen = renderer_factory
         self._worth_starting = worth_starting
 
     def worth(self, jobs: int) -> bool:
@@ -46,7 +56,8 @@ class Processes:
     @contextmanager
     def session(self, orders: Orders) -> Iterator[Session]:
         """Start the workers, and end them."""
-        workers = [_Worker(self._kitchen) for _ in range(self._workers)]
+        limit = WaitLimit(self._timeout_seconds)
+        workers = [_Worker(self._kitchen, limit) for _ in range(self._workers)]
         try:
             yield _Session(workers, pack_orders(orders))
         finally:
@@ -104,8 +115,9 @@ class _Sent:
 class _Worker:
     """One process, and what it has been told."""
 
-    def __init__(self, kitchen: Kitchen) -> None:
-        self._kitchen = kitchen
+    def __init__(self, renderer_factory: Kitchen, limit: WaitLimit) -> None:
+        self._kitchen = renderer_factory
+        self._limit = limit
         self._told: set[str] = set()
         self._bytes = 0
         self._pool = self._started()
@@ -119,7 +131,9 @@ class _Worker:
     def _check_start(self) -> None:
         """Raise ExecutorUnusableError when the process did not even begin: the next one would not, either."""
         try:
-            self._greeting.result()
+            self._greeting.result(self._limit.seconds())
+        except TimeoutError as error:
+            raise self._limit.reached() from error
         except BrokenProcessPool as error:
             raise ExecutorUnusableError("processes to render in do not start") from error
 
@@ -151,8 +165,11 @@ class _Worker:
         Raises ExecutorUnusableError when processes do not start.
         """
         self.waiting -= 1
+        seconds = self._limit.seconds()
         try:
-            data = sent.future.result()
+            data = sent.future.result(seconds)
+        except TimeoutError as error:
+            raise self._limit.reached() from error
         except BrokenProcessPool:
             self._start_anew(sent.pool)
             raise
@@ -166,8 +183,12 @@ class _Worker:
             self._pool = self._started()
 
     def end(self) -> None:
-        """End the process."""
+        """Kill the process: a render that does not return must not keep this process from ending."""
+        # the pool offers no other way before Python 3.14, and forgets its processes with the shutdown
+        processes = list((self._pool._processes or {}).values())
         self._pool.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.kill()
 
 
 def _fork_server(kitchen: Kitchen) -> BaseContext:
@@ -185,6 +206,8 @@ _orders: dict[str, bytes] = {}
 
 
 def _begin(kitchen: Kitchen) -> None:
+    # the fork server executes a program, and the kernel makes a process dumpable again for that
+    forbid_memory_access()
     # who interrupts the service at a terminal means the service, which ends its push first, and then us
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_the_service, daemon=True).start()

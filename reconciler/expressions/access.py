@@ -7,7 +7,7 @@ from typing import Any
 from reconciler.expressions.budget import Budget
 from reconciler.expressions.equality import find
 from reconciler.expressions.errors import Fault
-from reconciler.expressions.values import KEYS, MISSING, NONE, NUMBERS, Optional, number_text, type_name
+from reconciler.expressions.values import KEYS, MISSING, NONE, NUMBERS, Optional, key_text, number_text, type_name
 
 
 def read_field(value: Any, name: str) -> Any:
@@ -71,7 +71,7 @@ def read_optional_index(budget: Budget, value: Any, index: Any) -> Optional:
 
 def no_such_key(key: Any) -> Fault:
     """Return the fault for a key that a map has not, worded as porch 11.3 quotes it."""
-    shown = number_text(key) if type(key) in NUMBERS else str(key).lower() if type(key) is bool else str(key)
+    shown = number_text(key) if type(key) in NUMBERS else key_text(key)
     return Fault("CelNoSuchKey", f"no such key: {shown if len(shown) <= 100 else shown[:100] + '…'}")
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Final
 
+from reconciler.caching import cached
 from reconciler.expressions.budget import DEFAULT_LIMITS, Budget, Limits
 from reconciler.expressions.check import Check, Shape
 from reconciler.expressions.compile import Compiler
@@ -128,7 +129,7 @@ def evaluate_string(program: Program, bindings: Mapping[str, Any], budget: Budge
     raise ExpressionError("CelNotString", message, program.text, 0)
 
 
-@lru_cache(maxsize=PROGRAMS_KEPT)
+@cached(PROGRAMS_KEPT)
 def _compiled(environment: Environment, text: str) -> Program:
     from reconciler.expressions.parse import parse  # here, not above: a parser is built, and most commands need none
 

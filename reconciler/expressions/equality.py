@@ -14,7 +14,9 @@ from reconciler.expressions.values import (
     NUMBERS,
     Optional,
     Uint,
+    key_value,
     no_operator,
+    stored_key,
     too_deep,
     type_name,
 )
@@ -56,10 +58,16 @@ def _equal_maps(budget: Budget, left: dict[Any, Any], right: dict[Any, Any], dep
 
 def find(budget: Budget, entries: dict[Any, Any], key: Any) -> Any:
     """Return the value of a key, MISSING when there is none; numbers find keys of the same size of any type."""
-    value = entries.get(key, MISSING)
-    if value is MISSING or type(key) is str or key not in (0, 1):
+    value = entries.get(stored_key(key), MISSING)
+    if type(key) is str or key not in (0, 1):
         return value
-    # for Python True is 1 and False is 0, for CEL they are not: look at the key that was found
+    if type(key) is bool:
+        if value is not MISSING:
+            return value
+        value = entries.get(key, MISSING)
+    if value is MISSING:
+        return MISSING
+    # A map from outside may have Python's own booleans as keys, which Python finds by 1 and 0.
     budget.spend(len(entries))
     found = next(stored for stored in entries if type(stored) is not str and stored == key)
     return value if (type(found) is bool) is (type(key) is bool) else MISSING
@@ -103,10 +111,12 @@ _KEY_RANKS = {type(None): 0, bool: 1, int: 2, Uint: 2, float: 2, str: 3, bytes: 
 def sorted_keys(budget: Budget, entries: dict[Any, Any]) -> list[Any]:
     """Return a map's keys sorted: bools, then numbers, then strings by code point, everywhere the same."""
     budget.spend(len(entries))
+    if len(entries) == 1:
+        return [key_value(key) for key in entries]
     try:
         return sorted(entries)
     except TypeError:
-        return sorted(entries, key=_key_rank)
+        return sorted(map(key_value, entries), key=_key_rank)
 
 
 def _key_rank(key: Any) -> tuple[int, Any]:

@@ -12,7 +12,7 @@ from reconciler.expressions.errors import Exhausted, Fault
 from reconciler.expressions.library.lists import sort_by_keys
 from reconciler.expressions.operators import not_bool
 from reconciler.expressions.syntax import LoopKind
-from reconciler.expressions.values import OMIT, no_overload, type_name
+from reconciler.expressions.values import OMIT, key_text, no_overload, stored_key, type_name
 
 Frame = list[Any]
 """The state of one evaluation: the budget, then a slot for each variable."""
@@ -61,7 +61,7 @@ class Rounds:
         if type(value) is list:
             return enumerate(value)
         if type(value) is dict:
-            return ((key, value[key]) for key in sorted_keys(budget, value))
+            return ((key, value[stored_key(key)]) for key in sorted_keys(budget, value))
         raise self._no_range(value)
 
     def _no_range(self, value: Any) -> Fault:
@@ -180,7 +180,7 @@ def _transform_map(selected: Link, body: Code) -> Link:
             result = body(frame)
             if result is not OMIT:
                 allocate(ENTRY_BYTES)
-                results[key] = result
+                results[stored_key(key)] = result
         return results
 
     return transformed
@@ -205,7 +205,8 @@ def _transform_entries(rounds: Rounds, selected: Link, body: Code) -> Link:
 def add_entry(budget: Budget, entries: dict[Any, Any], key: Any, value: Any) -> None:
     """Add an entry to a map in the making; a key that is there already is a fault."""
     budget.allocate(ENTRY_BYTES)
-    if key in entries:
-        shown = str(key)
+    stored = stored_key(key)
+    if stored in entries:
+        shown = key_text(stored)
         raise Fault("CelDuplicateKey", f"the map has the key {shown if len(shown) <= 60 else shown[:60] + '…'} twice")
-    entries[key] = value
+    entries[stored] = value

@@ -18,7 +18,9 @@ Operator = Callable[[Budget, Any, Any], Any]
 def add(budget: Budget, left: Any, right: Any) -> Any:
     """`left + right`."""
     if type(left) is str and type(right) is str:
-        return budget.make_text(left + right)
+        # before the text is made
+        budget.allocate(sum(len(part) if part.isascii() else 4 * len(part) for part in (left, right)))
+        return left + right
     match left, right:
         case list(), list():
             budget.make_list(len(left) + len(right))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from reconciler.expressions.budget import CONTAINER_BYTES, ELEMENT_BYTES, ENTRY_BYTES, Budget
-from reconciler.expressions.values import DEEPEST_VALUE, TYPE_NAMES, Optional, too_deep, type_name
+from reconciler.expressions.errors import Fault
+from reconciler.expressions.values import DEEPEST_VALUE, TYPE_NAMES, Optional, key_value, too_deep, type_name
 
 
 def copied(budget: Budget, value: Any, depth: int = 0) -> Any:
@@ -20,7 +21,10 @@ def copied(budget: Budget, value: Any, depth: int = 0) -> Any:
     if kind is dict:
         budget.spend(len(value))
         budget.allocate(CONTAINER_BYTES + ENTRY_BYTES * len(value))
-        return {key: copied(budget, element, depth + 1) for key, element in value.items()}
+        result = {key_value(key): copied(budget, element, depth + 1) for key, element in value.items()}
+        if len(result) < len(value):
+            raise Fault("CelNoOverload", "a result cannot be a map that has both a boolean key and the number 0 or 1")
+        return result
     if kind is Optional:
         return Optional(value.present, copied(budget, value.value, depth + 1))
     if kind is str or kind is bytes:

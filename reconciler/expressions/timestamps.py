@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from reconciler.caching import cached
 from reconciler.expressions.errors import Fault
 
 SECOND: Final = 1_000_000_000
@@ -171,7 +171,7 @@ def _named_offset(seconds: int, zone: str) -> int:
     return 0 if offset is None else offset // timedelta(seconds=1)
 
 
-@lru_cache(maxsize=64)
+@cached(64)
 def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)

@@ -56,6 +56,30 @@ OMIT: Final = Omit.OMIT
 MISSING: Final = object()
 """Stands for a key that a map has not."""
 
+
+class BoolKey(Enum):
+    """A boolean key as maps store it: Python takes True for 1, and CEL does not."""
+
+    FALSE = False
+    TRUE = True
+
+
+def stored_key(key: Any) -> Any:
+    """Return a key as maps store it."""
+    return BoolKey(key) if type(key) is bool else key
+
+
+def key_value(stored: Any) -> Any:
+    """Return the CEL value of a stored key."""
+    return stored.value if type(stored) is BoolKey else stored
+
+
+def key_text(stored: Any) -> str:
+    """Return a key as it is written in an expression, for messages."""
+    value = key_value(stored)
+    return str(value).lower() if type(value) is bool else str(value)
+
+
 NUMBERS: Final = frozenset({int, Uint, float})
 KEYS: Final = frozenset({bool, int, Uint, str})
 """What a map written in an expression may have as keys."""

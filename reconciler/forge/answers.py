@@ -17,12 +17,12 @@ from reconciler.forge.errors import (
     ForgeRefusedError,
     ForgeUnreachableError,
 )
+from reconciler.redaction import redact
 
 _LONGEST_WORDS = 500
 _USUAL_REST = 60
 # a header gone wrong must not silence us for days
 _LONGEST_REST = 6 * 3600
-_USERINFO = re.compile(r"(?<=://)[^/\s]*@")
 _WISHES = re.compile(r"secondary rate limit|rate limit exceeded|abuse detection", re.IGNORECASE)
 _RESETS = ("x-ratelimit-reset", "ratelimit-reset")
 _REMAINING = ("x-ratelimit-remaining", "ratelimit-remaining")
@@ -39,7 +39,7 @@ def parse_json(content: bytes, call: str) -> Any:
 
 def in_line(words: str) -> str:
     """Return words as one line of at most 500 characters, without credentials in URLs."""
-    text = _USERINFO.sub("", " ".join("".join(c if c.isprintable() else " " for c in words).split()))
+    text = redact(" ".join("".join(c if c.isprintable() else " " for c in words).split()))
     return text if len(text) <= _LONGEST_WORDS else text[: _LONGEST_WORDS - 1] + "…"
 
 

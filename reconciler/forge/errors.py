@@ -7,17 +7,20 @@ ForgeError                    next step
 │   └── HeadMovedError        retry   the head is not the commit that was named
 ├── ForgeMissingError         human   no such repository or pull request, or it may not be seen
 ├── ForgeCredentialsError     human   the credentials are missing, unreadable or not accepted
-└── ForgeAnswerError          human   an answer that no forge of this kind gives
+├── ForgeAnswerError          human   an answer that no forge of this kind gives
+└── InternalForgeError        human   an unexpected exception; the log has its traceback
 """
 
 from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from reconciler.krm.isolation import ExpectedError, InternalFailure
+
 NextStep = Literal["retry", "wait", "human"]
 
 
-class ForgeError(Exception):
+class ForgeError(ExpectedError):
     """Something between us and a forge went wrong; `next_step` says who acts next."""
 
     next_step: ClassVar[NextStep] = "retry"
@@ -73,3 +76,13 @@ class ForgeAnswerError(ForgeError):
     """The answer is none that a forge of this kind gives: a proxy's page, another product, a newer version."""
 
     next_step: ClassVar[NextStep] = "human"
+
+
+class InternalForgeError(ForgeError):
+    """The work on the pull requests of one repository ended with an unexpected exception."""
+
+    next_step: ClassVar[NextStep] = "human"
+
+    def __init__(self, failure: InternalFailure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure

@@ -54,6 +54,18 @@ class Fields:
             raise self._error(path, "true or false", value)
         return value
 
+    def names(self, *path: str, part: str = "") -> tuple[str, ...]:
+        """Return the sorted texts of a list at a path, or of the field `part` of its objects; () for no list."""
+        listed = self.find(*path)
+        if listed is None:
+            return ()
+        if not isinstance(listed, list):
+            raise self._error(path, "a list", listed)
+        found = [one.get(part) if part and isinstance(one, Mapping) else one for one in listed]
+        if not all(isinstance(one, str) for one in found):
+            raise self._error(path, "a list of texts", listed)
+        return tuple(sorted(map(str, found)))
+
     def commit(self, *path: str) -> CommitId:
         """Return the commit id at a path."""
         text = self.text(*path)

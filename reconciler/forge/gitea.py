@@ -92,6 +92,14 @@ class Gitea:
         """Mark a pull request as a draft, or as ready for review, by its title."""
         self._edit(request, {"title": GITEA_DRAFT.on(request.title, draft)})
 
+    def remove_label(self, request: PullRequest, label: str) -> None:
+        """Take a label off a pull request. Do nothing if it does not have the label."""
+        path = f"{self._root}/issues/{request.number}/labels"
+        for item in (Fields(one, f"GET {path}") for one in self._client.pages(path)):
+            # labels of the organization have the same name as those of the repository may have
+            if item.text("name") == label:
+                self._client.send("DELETE", f"{path}/{item.number('id')}", {})
+
     def close(self, request: PullRequest) -> None:
         """Close a pull request without merging it."""
         self._edit(request, {"state": "closed"})
@@ -180,6 +188,7 @@ def _read(item: Fields) -> PullRequest:
         state=_state(item),
         draft=item.truth("draft", default=GITEA_DRAFT.is_on(title)),
         created=item.moment("created_at"),
+        labels=item.names("labels", part="name"),
     )
 
 

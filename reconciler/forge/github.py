@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
+from urllib.parse import quote
 
 from reconciler.forge.answers import in_line
 from reconciler.forge.approvals import Approvals
@@ -94,6 +96,14 @@ class GitHub:
         answer = self._mutate(mutation, shown.text("node_id"))
         if answer.truth("data", mutation, "pullRequest", "isDraft") != draft:
             raise ForgeRefusedError(f"{mutation}: GitHub left pull request {request.number} as it was")
+
+    def remove_label(self, request: PullRequest, label: str) -> None:
+        """Take a label off a pull request. Do nothing if it does not have the label."""
+        # GitHub answers 404 both for a label that is not there and for an account that may not see the repository:
+        # who must be sure that it is gone reads the pull request again
+        with suppress(ForgeMissingError):
+            path = f"{self._root}/issues/{request.number}/labels/{quote(label, safe='')}"
+            self._client.send("DELETE", path, {})
 
     def close(self, request: PullRequest) -> None:
         """Close a pull request without merging it."""
@@ -213,6 +223,7 @@ def _request(shown: Fields) -> PullRequest:
         state=_state(shown),
         draft=shown.truth("draft"),
         created=shown.moment("created_at"),
+        labels=shown.names("labels", part="name"),
     )
 
 

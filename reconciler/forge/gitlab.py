@@ -81,6 +81,10 @@ class GitLab:
         """Mark a merge request as a draft, or as ready, by its title."""
         self._edit(request, {"title": GITLAB_DRAFT.on(request.title, draft)})
 
+    def remove_label(self, request: PullRequest, label: str) -> None:
+        """Take a label off a merge request. Do nothing if it does not have the label."""
+        self._edit(request, {"remove_labels": _label(label)})
+
     def close(self, request: PullRequest) -> None:
         """Close a merge request without merging it."""
         self._edit(request, {"state_event": "close"})
@@ -164,6 +168,7 @@ def _read(item: Fields) -> PullRequest:
         state=_STATES.get(item.text("state"), "closed"),
         draft=item.truth("draft"),
         created=item.moment("created_at"),
+        labels=item.names("labels"),
     )
 
 

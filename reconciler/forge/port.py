@@ -36,6 +36,10 @@ class Forge(Protocol):
         """Mark a pull request as a draft, or as ready for review."""
         ...
 
+    def remove_label(self, request: PullRequest, label: str) -> None:
+        """Take a label off a pull request. Do nothing if it does not have the label."""
+        ...
+
     def close(self, request: PullRequest) -> None:
         """Close a pull request without merging it."""
         ...

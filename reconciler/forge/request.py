@@ -9,6 +9,8 @@ from reconciler.snapshot.objects import CommitId
 
 State = Literal["open", "closed", "merged"]
 Hold = Literal["", "approved", "queued", "auto-merge"]
+# the label with which a reviewer accepts the conflicts of a draft
+ACCEPT_CONFLICTS = "accept-conflicts"
 MergeMethod = Literal["merge", "squash", "rebase"]
 
 
@@ -19,7 +21,7 @@ class PullRequest:
     `head` and `base` are branch names of one repository, `commit` is the head's. `draft`: it says of itself that it is
     not ready. `hold` is why nothing may be pushed to it any more: people approved this very commit, or it is on its
     way to be merged (git.md 3, finding 17). `created` is in seconds since 1970. `title` is without the forge's own
-    mark of drafts.
+    mark of drafts. `labels` are names, sorted.
     """
 
     number: int
@@ -33,6 +35,12 @@ class PullRequest:
     draft: bool = False
     hold: Hold = ""
     created: int = 0
+    labels: tuple[str, ...] = ()
+
+    @property
+    def accepts_conflicts(self) -> bool:
+        """Whether it has the label with which reviewers accept the conflicts of a draft."""
+        return ACCEPT_CONFLICTS in self.labels
 
 
 @dataclass(frozen=True)

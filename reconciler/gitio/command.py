@@ -9,7 +9,7 @@ import os
 import shlex
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,14 +18,18 @@ from typing import IO, BinaryIO
 from git.cmd import Git
 from git.exc import GitCommandNotFound
 
+from reconciler.gitio.credentials import GivenCredential, find_credential, give_credential
 from reconciler.gitio.errors import GitError, GitProgramMissingError, MirrorCorruptError, TimedOutError, name_failure
 from reconciler.gitio.options import GitOptions
-from reconciler.gitio.url import GitUrl, redact
+from reconciler.gitio.url import GitUrl
+from reconciler.redaction import redact
 
 TRACKING = "refs/remotes/origin/"
 FAR_SIDE = "far-side.config"
 # where this machine keeps its certificates, and git its own programs
 _OF_THE_MACHINE = ("GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_EXEC_PATH")
+# only these talk to a remote, and only they get its credentials
+_REMOTE_COMMANDS = frozenset({"fetch", "push", "ls-remote"})
 _GRACE_SECONDS = 3.0
 _LONGEST_WORDS = 2_000
 # what git adds to every failure of a remote, whatever it was
@@ -57,8 +61,10 @@ class GitCommand:
         self._git = Git(str(folder))
         self._folder = folder
         self._url = url
+        self._options = options
         self._timeout = options.timeout_seconds
         self._environment = _environment(folder, url, options)
+        self._settings = _settings(url, options)
         self._running: set[subprocess.Popen[bytes]] = set()
 
     def run(
@@ -78,12 +84,38 @@ class GitCommand:
         self, *arguments: str, source: int | BinaryIO = subprocess.PIPE, hold: int | None = None
     ) -> Iterator[subprocess.Popen[bytes]]:
         """Start git and yield the process; whatever happens it is gone, with its children, at the end."""
-        command = [*_without_inherited(self._environment), "git", f"--git-dir={self._folder}", *arguments]
+        with self._credentials(arguments) as given:
+            environment = self._environment | _configuration([*self._settings, *given.settings])
+            descriptors = (*given.descriptors, *(() if hold is None else (hold,)))
+            with self._started(arguments, environment, source, descriptors) as process:
+                yield process
+
+    @contextmanager
+    def _credentials(self, arguments: Sequence[str]) -> Iterator[GivenCredential]:
+        file, url = self._options.credentials_file, self._url
+        # options of git itself may come before the name of the command
+        is_for_remote = url.scheme in ("https", "http") and not _REMOTE_COMMANDS.isdisjoint(arguments)
+        credential = find_credential(file, url) if file and is_for_remote else None
+        if credential is None:
+            yield GivenCredential()
+            return
+        with give_credential(credential, url) as given:
+            yield given
+
+    @contextmanager
+    def _started(
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        source: int | BinaryIO,
+        descriptors: tuple[int, ...],
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        command = [*_without_inherited(environment), "git", f"--git-dir={self._folder}", *arguments]
         try:
             # in a session of its own, so that a timeout ends ssh and remote helpers too
             wrapper = self._git.execute(
-                command, istream=source, as_process=True, env=self._environment,
-                start_new_session=True, pass_fds=() if hold is None else (hold,),
+                command, istream=source, as_process=True, env=environment,
+                start_new_session=True, pass_fds=descriptors,
             )  # fmt: skip
         except GitCommandNotFound as error:
             raise GitProgramMissingError("the program git must be installed and on the PATH") from error
@@ -121,8 +153,6 @@ class GitCommand:
     def clean(self, words: bytes) -> str:
         """Return what git said without credentials and of bearable length."""
         text = redact(words.decode(errors="replace"))
-        for secret in self._url.secrets:
-            text = text.replace(secret, "*****")
         return text if len(text) <= _LONGEST_WORDS else "…" + text[-_LONGEST_WORDS:]
 
 
@@ -167,7 +197,7 @@ def _without_inherited(environment: Mapping[str, str]) -> list[str]:
 
 
 def _environment(folder: Path, url: GitUrl, options: GitOptions) -> dict[str, str]:
-    fixed = {
+    return {
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": str(folder / FAR_SIDE) if url.local else os.devnull,
         "GIT_ATTR_NOSYSTEM": "1",
@@ -180,11 +210,10 @@ def _environment(folder: Path, url: GitUrl, options: GitOptions) -> dict[str, st
         "HOME": str(folder),  # libcurl would read a .netrc there
         "LC_ALL": "C",
     }
-    return fixed | _configuration(_settings(url, options))
 
 
 def _configuration(settings: list[tuple[str, str]]) -> dict[str, str]:
-    # by environment: not in `ps`, not on disk, and not passed on to the far side of a local remote
+    # by environment: not on disk, and not passed on to the far side of a local remote; no value is a secret
     numbered = {f"GIT_CONFIG_KEY_{n}": key for n, (key, _) in enumerate(settings)}
     numbered |= {f"GIT_CONFIG_VALUE_{n}": value for n, (_, value) in enumerate(settings)}
     return numbered | {"GIT_CONFIG_COUNT": str(len(settings))}
@@ -208,14 +237,7 @@ def _settings(url: GitUrl, options: GitOptions) -> list[tuple[str, str]]:
         ("http.lowSpeedLimit", "1"),
         ("http.lowSpeedTime", str(max(1, int(options.timeout_seconds)))),
         ("credential.helper", ""),
-        *([("credential.helper", _credentials(options.credentials_file))] if options.credentials_file else []),
     ]
-
-
-def _credentials(file: str) -> str:
-    # the store helper also erases what a host refused; ours only ever reads
-    quoted = shlex.quote(str(Path(file).absolute()))
-    return f'!f() {{ test "$1" = get && exec git credential-store --file={quoted} get; }}; f'
 
 
 def _ssh(options: GitOptions) -> str:

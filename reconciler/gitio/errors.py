@@ -11,13 +11,18 @@ GitError                      next step
 ├── HostUntrustedError        human   a host key, a certificate or an owner that nobody vouched for
 ├── RepositoryMissingError    human   nothing stands at that address
 ├── UrlRefusedError           human   the address is malformed, or the allow-list does not have it
+├── CredentialInUrlError      human   the address contains a user name, password or token
 ├── ObjectMissingError        human   an object that something names is not there
 ├── OfflineError              human   what is wanted would have to be fetched, and nothing is
 ├── TooLargeError             human   an object or tree beyond our limits
+├── TreeMalformedError        human   a tree with entries that no file system can hold
 ├── PathRefusedError          human   a path that must not be written to, or that no tree of ours may hold
+├── SymbolicRefError          human   a ref at the host stands for another one, which a push would move
 ├── FolderChangedError        retry   somebody changed a folder while we were at work on it
 ├── MirrorCorruptError        human   the mirror is damaged; `Mirror.discard` lets it be fetched anew
+├── InternalGitError          human   an unexpected exception; the log has its traceback
 ├── CacheUnusableError        human   the cache folder cannot be written
+├── CacheRefusedError         human   another user owns the cache folder, or may write to it
 └── GitProgramMissingError    human   git itself is not installed
 """
 
@@ -26,10 +31,12 @@ from __future__ import annotations
 import re
 from typing import ClassVar, Literal
 
+from reconciler.krm.isolation import ExpectedError, InternalFailure
+
 NextStep = Literal["retry", "wait", "human"]
 
 
-class GitError(Exception):
+class GitError(ExpectedError):
     """Something in the world of repositories went wrong; `next_step` says who acts next."""
 
     next_step: ClassVar[NextStep] = "retry"
@@ -44,6 +51,16 @@ class GitError(Exception):
         """The message with its next step, where it does not say itself what must be otherwise."""
         advice = self.advice or ("" if self.next_step == "human" else self.next_step)
         return f"{self.message} (next step: {advice})" if advice else self.message
+
+
+class InternalGitError(GitError):
+    """The work on one repository ended with an unexpected exception."""
+
+    next_step = "human"
+
+    def __init__(self, failure: InternalFailure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
 
 
 class UnreachableError(GitError):
@@ -103,6 +120,10 @@ class UrlRefusedError(GitError):
     next_step = "human"
 
 
+class CredentialInUrlError(UrlRefusedError):
+    """The address contains credentials; the message does not."""
+
+
 class ObjectMissingError(GitError):
     """The mirror does not hold this object."""
 
@@ -116,6 +137,12 @@ class OfflineError(GitError):
     advice = "leave out --offline"
 
 
+class TreeMalformedError(GitError):
+    """A tree has entries that contradict each other, or that no file system can hold."""
+
+    next_step = "human"
+
+
 class TooLargeError(GitError):
     """An object, or a tree's number of files, is beyond the limit."""
 
@@ -124,6 +151,12 @@ class TooLargeError(GitError):
 
 class PathRefusedError(GitError):
     """A path must not be written to, or no tree of ours may hold it."""
+
+    next_step = "human"
+
+
+class SymbolicRefError(GitError):
+    """A ref of the remote is a symbolic ref: a push to it moves, or deletes, the branch that it points to."""
 
     next_step = "human"
 
@@ -143,6 +176,12 @@ class CacheUnusableError(GitError):
 
     next_step = "human"
     advice = "make room, or choose another cache folder"
+
+
+class CacheRefusedError(CacheUnusableError):
+    """Another user owns the cache folder, or may write to it; the message gives the next step."""
+
+    advice = ""
 
 
 class GitProgramMissingError(GitError):
@@ -169,7 +208,12 @@ _SIGNS: tuple[tuple[type[GitError], tuple[str, ...]], ...] = (
     (UrlRefusedError, ("transport '.*' not allowed", "unable to update url base from redirection",
                        r"\berror: 30\d")),
     (MirrorCorruptError, ("bad object", "is corrupt", "loose object", "packfile .* cannot be", "file is too small",
-                          "broken packed-refs", "unexpected line in .*packed-refs", "object file .* is empty")),
+                          "broken packed-refs", "unexpected line in .*packed-refs", "object file .* is empty",
+                          "bad config", "packfile .* (is|does|claims|has)", "index file .* (is|has)", "non-monotonic",
+                          "unable to read (tree|sha1|object|[0-9a-f]{40})", "failed to traverse parents", "inflate:",
+                          "revision walk setup failed", "could not parse object", "missing (tree|blob|commit|object)",
+                          "invalid sha1 pointer", "unable to (parse|unpack) .* header", "could not (read|parse) commit",
+                          "(bad|broken) ref ", "cannot read existing object", "unable to find [0-9a-f]{40}")),
     (UnreachableError, ("could not resolve", "connection (refused|reset|timed out|closed)", "failed to connect",
                         "unreachable", "hung up", "early eof", "operation timed out", "no route to host",
                         "couldn't connect", r"\berror: 50\d", "could not read from remote repository",

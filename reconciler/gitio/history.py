@@ -29,6 +29,11 @@ class History(Protocol):
         """Where it is, without credentials."""
         ...
 
+    @property
+    def options(self) -> GitOptions:
+        """How it is read."""
+        ...
+
     def find(self, name: str) -> CommitId:
         """Return the commit that a name stands for. Raises ObjectMissingError that says what was looked for."""
         ...
@@ -65,6 +70,11 @@ class MirrorHistory:
     def url(self) -> str:
         """The remote's address."""
         return self._mirror.url
+
+    @property
+    def options(self) -> GitOptions:
+        """How the mirror is read."""
+        return self._mirror.options
 
     def find(self, name: str) -> CommitId:
         """Return the commit that a name stands for. Raises GitError."""
@@ -136,6 +146,11 @@ class FolderHistory:
     def url(self) -> str:
         """Where the repository is."""
         return str(self._folder)
+
+    @property
+    def options(self) -> GitOptions:
+        """How the repository is read."""
+        return self._options
 
     def find(self, name: str) -> CommitId:
         """Return the commit that a name stands for. Raises GitError."""

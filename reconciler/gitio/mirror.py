@@ -2,8 +2,8 @@
 
 Resting state of a mirror: no HEAD that anybody uses, no index, no work tree. `refs/remotes/origin/<path below refs/>`
 is what the last fetch or push saw of the remote, and nothing else writes there; `refs/out/` is the stage of a push and
-empty between pushes. Objects that we write hang on nothing until a push carries them away; collecting them takes two
-weeks. Whoever fetches, writes or pushes holds the mirror's lock.
+empty between pushes. Objects that we write are unreachable until they are pushed; maintenance prunes them after a
+day. A process that fetches, writes or pushes holds the mirror's lock.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Literal, TypeVar
 
-from reconciler.gitio.cache import MirrorFolder, Stamp, writing
+from reconciler.gitio.cache import MirrorFolder, Stamp, fetch_into, writing
 from reconciler.gitio.command import TRACKING, Result
-from reconciler.gitio.errors import ObjectMissingError, OfflineError
+from reconciler.gitio.errors import GitError, GitFailedError, MirrorCorruptError, ObjectMissingError, OfflineError
 from reconciler.gitio.limits import with_limits
 from reconciler.gitio.names import check_id, check_ref
 from reconciler.gitio.options import GitOptions
@@ -37,13 +37,25 @@ _COMMIT = re.compile(r"[0-9a-f]{4,40}(?:[~^][0-9]*)*\Z")
 # one object for all clusters and replicas, whoever makes it (finding 20)
 _ROOT = NewCommit((), (), "Start of a cluster's configuration", UNDATED_SECONDS, fresh=True)
 _ROOT_AUTHOR = ("reconciler", "reconciler@localhost")
+_T = TypeVar("_T")
+OnRebuild = Callable[[str, str], None]
+"""Called with the remote's address and a reason when a damaged mirror was rebuilt."""
+
+
+def _ignore_rebuild(url: str, reason: str) -> None:
+    """Report nothing."""
 
 
 class Mirror:
     """One bare mirror of one remote. Safe to use from several processes; from several threads, one Mirror each."""
 
-    def __init__(self, cache_folder: Path, url: GitUrl, options: GitOptions, pace: Pace) -> None:
+    def __init__(
+        self, cache_folder: Path, url: GitUrl, options: GitOptions, pace: Pace, on_rebuild: OnRebuild = _ignore_rebuild
+    ) -> None:
         """Use `Mirror.open`."""
+        self._on_rebuild = on_rebuild
+        self._is_beyond_repair = False
+        self._tag_refspecs: dict[str, None] = {}
         self._place = MirrorFolder(cache_folder, url, options)
         self._url = url
         self._options = options
@@ -63,18 +75,21 @@ class Mirror:
         url: str | GitUrl,
         options: GitOptions | None = None,
         pace_of: Callable[[str, int], Pace] = lambda url, per_minute: Pace(per_minute),
+        on_rebuild: OnRebuild = _ignore_rebuild,
     ) -> Mirror:
         """Return the mirror of `url` below `cache_folder`, made if it is not there yet; nothing is fetched.
 
-        `pace_of` gives the pace of pushes to an address at so many a minute; what shares a remote shares its pace.
+        A damaged mirror is rebuilt, here or when the damage is found, and `on_rebuild` is called. `pace_of` returns
+        the pace of pushes to an address with so many pushes per minute; mirrors of one remote share it.
         Raises UrlRefusedError for an address that is malformed or not allowed, MirrorBusyError, CacheUnusableError.
         """
         address = url if isinstance(url, GitUrl) else parse_url(url)
         options = with_limits(options or GitOptions(), address)
         check_allowed(address, options.allowed_urls)
         pace = pace_of(address.text, options.max_pushes_per_minute)
-        mirror = cls(Path(cache_folder), address, options, pace)
-        mirror._place.prepare()
+        mirror = cls(Path(cache_folder), address, options, pace, on_rebuild)
+        if reason := mirror._place.prepare():
+            on_rebuild(mirror.url, reason)
         return mirror
 
     @property
@@ -113,7 +128,9 @@ class Mirror:
         """
         wanted = [f"{_TAGS}{check_ref(_TAGS + start).removeprefix(_TAGS)}*" for start in starts]
         if wanted and _ALL_TAGS not in self._refspecs:
-            self._fetch(f"+{one}:{TRACKING}{one.removeprefix('refs/')}" for one in sorted({*wanted}))
+            refspecs = [f"+{one}:{TRACKING}{one.removeprefix('refs/')}" for one in sorted({*wanted})]
+            self._fetch(refspecs)
+            self._tag_refspecs |= dict.fromkeys(refspecs)
 
     def _fetch(self, refspecs: Iterable[str]) -> None:
         if self._options.offline:
@@ -121,19 +138,51 @@ class Mirror:
             if not self._refs:
                 self._check_online("it is not in the cache")
             return
-        # thousands of them would not fit on a command line
-        asked = "".join(f"{one}\n" for one in refspecs).encode()
+        wanted = tuple(refspecs)
+        # A failure that has no name may come from the mirror: a fetch into a new one decides.
+        self._repairing(lambda: self._fetch_once(wanted), GitFailedError)
+
+    def _fetch_once(self, refspecs: Sequence[str]) -> None:
         with self._place.lock() as hold:
-            self._run(
-                "fetch", "--quiet", "--no-tags", "--prune", "--force", "--refmap=", "--no-write-fetch-head",
-                "--no-auto-maintenance", "--no-recurse-submodules", "--no-show-forced-updates",
-                "--stdin", "origin", stdin=asked, hold=hold,
-            )  # fmt: skip
+            fetch_into(self._place.command, refspecs, hold)
             # a fetch that brought nothing has moved nothing, and asking git for all refs takes a process
             if self._refs is None or self._stamp is None or self._place.stamp() != self._stamp:
                 before = self._refs
                 self._read_refs()
                 self._has_grown = self._has_grown or before != self._refs
+
+    def _repairing(self, attempt: Callable[[], _T], *damage: type[GitError]) -> _T:
+        """Return what `attempt` returns; when it finds damage, rebuild the mirror and try once more.
+
+        `damage` are more errors than MirrorCorruptError that are signs of it. An error that a rebuilt mirror has as
+        well does not come from the mirror: this object does not rebuild it again.
+        """
+        signs: tuple[type[GitError], ...] = (MirrorCorruptError, *damage)
+        try:
+            return attempt()
+        except signs as error:
+            if not self._rebuild_after(error):
+                raise
+            try:
+                return attempt()
+            except signs:
+                self._is_beyond_repair = True
+                raise
+
+    def _rebuild_after(self, error: GitError) -> bool:
+        refspecs = [*self._refspecs, *self._tag_refspecs]
+        if self._options.offline or self._is_beyond_repair or not refspecs:
+            return False
+        try:
+            self._place.rebuild(refspecs)
+        except GitError:
+            # The damaged mirror stays, and so does the error that it caused.
+            self._is_beyond_repair = True
+            return False
+        # The refs may have moved since the last fetch: a push must not take them for the ones that were planned with.
+        self._refs, self._stamp, self._root, self._has_grown = None, None, None, True
+        self._on_rebuild(self.url, error.message)
+        return True
 
     def _check_online(self, why: str) -> None:
         if self._options.offline:
@@ -145,6 +194,11 @@ class Mirror:
             self._read_refs()
         assert self._refs is not None
         return MappingProxyType(self._refs)
+
+    @property
+    def has_refs(self) -> bool:
+        """Whether an earlier fetch has left refs; asked without a process."""
+        return any((self.folder / name).exists() for name in ("packed-refs", "refs/remotes", "reftable"))
 
     def look(self) -> Mapping[str, CommitId]:
         """Return the remote's branches by full name as they are at this moment; `refs` stays as it is."""
@@ -160,7 +214,7 @@ class Mirror:
     def _read_refs(self) -> None:
         self._stamp = self._place.stamp()
         form = "--format=%(refname) %(objectname) %(objecttype) %(*objectname) %(*objecttype)"
-        rows = [line.split(" ") for line in self._run("for-each-ref", form, TRACKING).lines]
+        rows = [line.split(" ") for line in self._query("for-each-ref", form, TRACKING).lines]
         refs = {"refs/" + row[0].removeprefix(TRACKING): row[1:] for row in rows}
         self._refs = {ref: CommitId(own) for ref, (own, *_) in refs.items()}
         self._peeled = {ref: CommitId(own) for ref, (own, kind, *_) in refs.items() if kind == "commit"}
@@ -171,13 +225,20 @@ class Mirror:
         if not tags:
             return
         asked = "".join(f"{tag}^{{commit}}\n" for tag in tags.values())
-        answers = self._run("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=asked.encode()).lines
+        answers = self._query("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=asked.encode()).lines
         found = zip(tags, (answer.split(" ") for answer in answers), strict=True)
         self._peeled |= {ref: CommitId(words[0]) for ref, words in found if words[1:] == ["commit"]}
 
     def read(self) -> ObjectReader:
         """Return a reader of this mirror's objects; close it, or use it as a context manager."""
-        return ObjectReader(self._place.command, self._options.timeout_seconds, self._options.max_object_bytes)
+        options = self._options
+        return ObjectReader(
+            self._place.command, options.timeout_seconds, options.max_object_bytes, self._repairing, self._is_head
+        )
+
+    def _is_head(self, commit: str) -> bool:
+        """Return whether a ref of the remote names this commit, so that the mirror must hold it."""
+        return commit in self.refs().values()
 
     def default_branch(self) -> str:
         """Ask the remote which branch is its own, and return the short name. Raises GitError."""
@@ -217,12 +278,20 @@ class Mirror:
     def is_ancestor(self, ancestor: CommitId, commit: CommitId) -> bool:
         """Tell whether `ancestor` is `commit` or in its history; ids that the mirror does not hold raise GitError."""
         ids = (check_id(ancestor), check_id(commit))
-        return self._run("merge-base", "--is-ancestor", *ids, accept=(0, 1)).code == 0
+        return self._query("merge-base", "--is-ancestor", *ids, accept=(0, 1)).code == 0
 
     def merge_base(self, one: CommitId, other: CommitId) -> CommitId | None:
         """Return the last commit that is in the history of both, by git's choice among several; None without one."""
-        lines = self._run("merge-base", check_id(one), check_id(other), accept=(0, 1)).lines
+        lines = self._query("merge-base", check_id(one), check_id(other), accept=(0, 1)).lines
         return CommitId(lines[0]) if lines else None
+
+    def root_commits(self, commit: CommitId) -> list[CommitId]:
+        """Return the commits without parents in the history of a commit: first that along first parents."""
+        roots = self._run("rev-list", "--max-parents=0", check_id(commit), "--").lines
+        if len(roots) > 1:
+            first = self._run("rev-list", "--max-parents=0", "--first-parent", commit, "--").lines
+            roots = [*first, *sorted(set(roots) - set(first))]
+        return [CommitId(one) for one in roots]
 
     def first_parent_log(self, old: CommitId, new: CommitId) -> list[CommitId] | None:
         """Return the commits of `new` that `old` does not have, along first parents, oldest first.
@@ -232,12 +301,12 @@ class Mirror:
         known = self._run("cat-file", "-e", f"{check_id(old)}^{{commit}}", accept=(0, 1, 128)).code == 0
         if not known or not self.is_ancestor(old, new):
             return None
-        lines = self._run("rev-list", "--first-parent", "--reverse", new, f"^{old}", "--").lines
+        lines = self._query("rev-list", "--first-parent", "--reverse", new, f"^{old}", "--").lines
         return [CommitId(line) for line in lines]
 
     def last_change(self, commit: CommitId, path: str) -> CommitId | None:
         """Return the last commit, along first parents up to `commit`, that changed a file or directory."""
-        lines = self._run("rev-list", "-1", "--first-parent", check_id(commit), "--", f":(literal){path}").lines
+        lines = self._query("rev-list", "-1", "--first-parent", check_id(commit), "--", f":(literal){path}").lines
         return CommitId(lines[0]) if lines else None
 
     def changes(self, commit: CommitId, path: str, since: CommitId | None = None) -> list[CommitId]:
@@ -247,12 +316,12 @@ class Mirror:
         """
         without = [f"^{check_id(since)}"] if since else []
         asked = ("--first-parent", check_id(commit), *without, "--", f":(literal){path}")
-        return [CommitId(line) for line in self._run("rev-list", *asked).lines]
+        return [CommitId(line) for line in self._query("rev-list", *asked).lines]
 
     def side_changes(self, merge: CommitId, path: str) -> list[CommitId]:
         """Return the commits that a merge brought along, and that changed a file or directory, newest first."""
         asked = (check_id(merge), f"^{merge}^1", "--", f":(literal){path}")
-        lines = self._run("rev-list", "--full-history", *asked).lines
+        lines = self._query("rev-list", "--full-history", *asked).lines
         return [CommitId(line) for line in lines if line != merge]
 
     def write(self, commits: Sequence[NewCommit]) -> list[CommitId]:
@@ -284,6 +353,9 @@ class Mirror:
         if not commits:
             return []
         self._has_grown = True
+        return self._repairing(lambda: self._import_once(commits, author))
+
+    def _import_once(self, commits: Sequence[NewCommit], author: tuple[str, str]) -> list[CommitId]:
         with self._place.lock() as hold, tempfile.TemporaryFile(dir=self.folder) as stream:
             with writing(self.folder):
                 stream.writelines(compose_stream(commits, author))
@@ -352,9 +424,9 @@ class Mirror:
         self._place.command.interrupt()
 
     def maintain(self) -> bool:
-        """Put many packs into one, and drop what nothing has named for two weeks; True if there was a need.
+        """Pack loose objects, merge packs and prune objects that were unreachable for a day; True if there was a need.
 
-        Objects that are written and not yet pushed are younger than that.
+        Objects that are written and not yet pushed are younger than that. Raises GitError.
         """
         # the root may be older, and on no branch yet
         self._root = None
@@ -368,6 +440,10 @@ class Mirror:
         """
         self._root = None
         self._place.discard()
+
+    def _query(self, *arguments: str, stdin: bytes = b"", accept: tuple[int, ...] = (0,)) -> Result:
+        """Run a command that reads the mirror; a damaged mirror is rebuilt."""
+        return self._repairing(lambda: self._run(*arguments, stdin=stdin, accept=accept), GitFailedError)
 
     def _run(
         self, *arguments: str, stdin: bytes | BinaryIO = b"", hold: int | None = None, accept: tuple[int, ...] = (0,)

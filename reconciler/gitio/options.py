@@ -27,6 +27,7 @@ class GitOptions:
     `max_pushes_per_minute`: to one remote; 0 is without limit.
     `remotes`: other limits than these two for some remotes; the first that matches counts (see `limits.py`).
     `max_object_bytes`: a larger file, tree or commit is not read (`TooLargeError`).
+    `max_folder_files`: a larger package, or top-level folder of a config, is not read (`TooLargeError`).
     `offline`: no remote is asked for anything; mirrors are as they were left.
     """
 
@@ -40,4 +41,5 @@ class GitOptions:
     max_pushes_per_minute: int = 0
     remotes: tuple[RemoteLimits, ...] = ()
     max_object_bytes: int = 64 * 2**20
+    max_folder_files: int = 200_000
     offline: bool = False

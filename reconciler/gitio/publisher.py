@@ -12,6 +12,13 @@ from reconciler.gitio.errors import GitError, GitFailedError, RepositoryMissingE
 from reconciler.gitio.names import check_id, check_option, check_ref
 from reconciler.gitio.options import GitOptions
 from reconciler.gitio.pace import Pace
+from reconciler.gitio.symbolic_refs import (
+    RemoteRefs,
+    find_moved_together,
+    find_symbolic,
+    may_be_symbolic,
+    read_remote_refs,
+)
 from reconciler.gitio.verdicts import (
     OVER_PACE,
     Attempt,
@@ -87,7 +94,13 @@ class Publisher:
         `leave` of the pushes of a minute are left for what is pushed later.
         """
         _check(units)
+        try:
+            before = read_remote_refs(self._command)
+        except GitError as error:
+            # without this look, a push might go through a symbolic ref
+            return PushReport({unit.name: Failed(error) for unit in units})
         outcomes = _find_clashes(units, known)
+        outcomes |= {unit.name: Failed(found) for unit in units if (found := find_symbolic(unit, before))}
         ready = [unit for unit in units if unit.name not in outcomes]
         failed, ready, begun = self._make_room(ready, leave)
         outcomes |= failed
@@ -99,7 +112,24 @@ class Publisher:
             done = [u for unit in units if isinstance(outcomes[unit.name], Done) for u in unit.updates]
             with suppress(GitError):  # the remote has it; with old notes the next push of these refs is merely Lost
                 self._record(done)
+        outcomes |= self._moved_together([unit for unit in units if isinstance(outcomes[unit.name], Done)], before)
         return PushReport({unit.name: outcomes[unit.name] for unit in units})
+
+    def _moved_together(self, units: Sequence[PushUnit], before: RemoteRefs) -> dict[str, Outcome]:
+        """Return a failure for each unit whose push moved another ref as well, as on a host that hides symbolic refs.
+
+        The host is read again only if such a ref is possible: one at the same commit, or one that did not exist.
+        """
+        suspects = [unit for unit in units if may_be_symbolic(unit, before)]
+        if not suspects:
+            return {}
+        try:
+            after = read_remote_refs(self._command)
+        except GitError as error:
+            return {unit.name: Failed(error) for unit in suspects}
+        made = {update.ref for unit in units for update in unit.updates}
+        found = {unit.name: find_moved_together(unit, before, after, made) for unit in suspects}
+        return {name: Failed(error) for name, error in found.items() if error}
 
     def _take_turns(self, outcomes: Mapping[str, Outcome]) -> None:
         for name, outcome in sorted(outcomes.items()):

@@ -6,17 +6,25 @@ import os
 import re
 import select
 import subprocess
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self, TypeVar
 
 from reconciler.gitio.command import GitCommand
-from reconciler.gitio.errors import GitError, MirrorCorruptError, ObjectMissingError, TimedOutError, TooLargeError
+from reconciler.gitio.errors import (
+    GitError,
+    MirrorCorruptError,
+    ObjectMissingError,
+    TimedOutError,
+    TooLargeError,
+    TreeMalformedError,
+)
 from reconciler.gitio.names import check_id
-from reconciler.snapshot.objects import DIRECTORY, SUBMODULE, BlobId, CommitId, ObjectId, TreeId
+from reconciler.snapshot.objects import DIRECTORY, EXECUTABLE, FILE, LINK, SUBMODULE, BlobId, CommitId, ObjectId, TreeId
 
 LATEST_SECONDS = 2**32 - 1
 _TREES_REMEMBERED = 4_000
@@ -24,7 +32,20 @@ _IN_FLIGHT = 500  # requests of 41 bytes that fit into a pipe while git waits fo
 _CHUNK = 1 << 18
 _MOST_ENTRIES = 1_000_000
 _DEEPEST = 200
+_IMPOSSIBLE_NAMES = frozenset({"", ".", ".."})
+_MODES = frozenset({DIRECTORY, FILE, EXECUTABLE, LINK, SUBMODULE})
 _PERSON = re.compile(rb"(?P<name>.*?) ?<(?P<mail>[^>]*)> *(?P<seconds>-?\d+)?")
+
+
+_T = TypeVar("_T")
+
+
+class Repairing(Protocol):
+    """Calls a function, and once more after a repair where it raised a sign of damage."""
+
+    def __call__(self, attempt: Callable[[], _T], *damage: type[GitError]) -> _T:
+        """Return what `attempt` returns; `damage` are errors that are signs of it besides MirrorCorruptError."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -74,7 +95,17 @@ class ObjectReader:
     TooLargeError beyond `max_object_bytes`, TimedOutError, and MirrorCorruptError.
     """
 
-    def __init__(self, command: GitCommand, timeout_seconds: float, max_object_bytes: int) -> None:
+    def __init__(
+        self,
+        command: GitCommand,
+        timeout_seconds: float,
+        max_object_bytes: int,
+        repairing: Repairing | None = None,
+        is_head: Callable[[str], bool] = lambda commit: False,
+    ) -> None:
+        """Read by `command`. `repairing` rebuilds a damaged mirror; `is_head` is true for commits that it must hold."""
+        self._repairing = repairing
+        self._is_head = is_head
         self._command = command
         self._timeout = timeout_seconds
         self._limit = max_object_bytes
@@ -104,10 +135,13 @@ class ObjectReader:
         wanted = [one for one in dict.fromkeys(ids) if one not in self._ahead]
         for start in range(0, len(wanted), _IN_FLIGHT):
             batch = wanted[start : start + _IN_FLIGHT]
-            self._ask(batch)
-            for one in batch:
-                with suppress(ObjectMissingError, TooLargeError):
-                    self._ahead[one] = self._any_answer(one)
+            self._repaired(partial(self._read_batch_ahead, batch))
+
+    def _read_batch_ahead(self, batch: Sequence[ObjectId]) -> None:
+        self._ask(batch)
+        for one in batch:
+            with suppress(ObjectMissingError, TooLargeError):
+                self._ahead[one] = self._any_answer(one)
 
     def commit(self, commit: CommitId) -> Commit:
         """Return the commit of this id."""
@@ -160,11 +194,11 @@ class ObjectReader:
         wanted = [one for one in asked if one not in found]
         for start in range(0, len(wanted), _IN_FLIGHT):
             batch = wanted[start : start + _IN_FLIGHT]
-            self._ask(batch)
-            found |= self._answers(batch)
+            found |= self._repaired(partial(self._answers, batch), ObjectMissingError)
         return found
 
     def _answers(self, batch: list[BlobId]) -> dict[BlobId, bytes]:
+        self._ask(batch)
         try:
             return {blob: self._answer(blob, b"blob") for blob in batch}
         except GitError:
@@ -176,13 +210,15 @@ class ObjectReader:
         """Yield (path, mode, id) of all that is not a directory below a tree, links and submodules included.
 
         `prefix` is put before the paths. Raises TooLargeError after `most` entries, or 200 directories down: a small
-        pack can spell a tree of any size.
+        pack can spell a tree of any size. Raises TreeMalformedError for a tree that no file system can hold.
         """
         seen = 0
         waiting = [(tree, prefix, 0)]
         while waiting:
             folder, start, depth = waiting.pop()
             entries = self.tree(folder)
+            if faults := malformed_entries(entries):
+                raise TreeMalformedError(f"{start or 'the folder'}: {next(iter(faults.values()))}")
             seen += len(entries)
             if seen > most or depth > _DEEPEST:
                 raise TooLargeError(f"tree {tree} must have at most {most} entries, {_DEEPEST} directories deep")
@@ -204,8 +240,31 @@ class ObjectReader:
         known, content = self._ahead.pop(object_id, (b"", b""))
         if known == kind:
             return content
+        # A tree, blob or tag is asked for because another object names it. A commit may be named by a person.
+        must_exist = kind != b"commit" or self._is_head(object_id)
+        damage = [ObjectMissingError] if must_exist else []
+        found, content = self._repaired(partial(self._read_one, object_id), *damage)
+        # An object of another kind is what the remote has: a new mirror would have the same.
+        if found != kind:
+            raise _other_kind(object_id, kind)
+        return content
+
+    def _read_one(self, object_id: str) -> tuple[bytes, bytes]:
         self._ask([object_id])
-        return self._answer(object_id, kind)
+        return self._any_answer(object_id)
+
+    def _repaired(self, read: Callable[[], _T], *damage: type[GitError]) -> _T:
+        signs: tuple[type[GitError], ...] = (MirrorCorruptError, *damage)
+
+        def attempt() -> _T:
+            try:
+                return read()
+            except signs:
+                # The process has the files of the damaged mirror open.
+                self.close()
+                raise
+
+        return self._repairing(attempt, *damage) if self._repairing else attempt()
 
     def _ask(self, ids: Iterable[str]) -> None:
         request = "".join(f"{check_id(object_id)}\n" for object_id in ids).encode()
@@ -221,7 +280,7 @@ class ObjectReader:
     def _answer(self, object_id: str, kind: bytes) -> bytes:
         known, content = self._any_answer(object_id)
         if kind and known != kind:
-            raise ObjectMissingError(f"there is no {kind.decode()} {object_id} in the mirror")
+            raise _other_kind(object_id, kind)
         return content
 
     def _any_answer(self, object_id: str) -> tuple[bytes, bytes]:
@@ -240,6 +299,29 @@ class ObjectReader:
         if len(content) < int(header[2]):
             raise TooLargeError(f"{header[1].decode()} {object_id} has {int(header[2])} bytes, more than {self._limit}")
         return header[1], content
+
+
+def _other_kind(object_id: str, kind: bytes) -> ObjectMissingError:
+    return ObjectMissingError(f"there is no {kind.decode()} {object_id} in the mirror")
+
+
+def malformed_entries(entries: Sequence[TreeEntry]) -> dict[str, str]:
+    """Return the names of entries that no file system can hold, with the reasons; Git accepts them from a remote."""
+    found: dict[str, str] = {}
+    for entry in entries:
+        if entry.name in _IMPOSSIBLE_NAMES or "/" in entry.name:
+            found[entry.name] = f"the tree has an entry with the name {shown(entry.name)}"
+        elif entry.mode not in _MODES:
+            found[entry.name] = f"the entry {shown(entry.name)} of the tree has the unknown mode {shown(entry.mode)}"
+    if len({entry.name for entry in entries}) < len(entries):
+        counts = Counter(entry.name for entry in entries)
+        found |= {name: f"the tree has more than one entry {shown(name)}" for name, n in counts.items() if n > 1}
+    return found
+
+
+def shown(name: str) -> str:
+    """Return a name in quotes, for messages: bytes that are not UTF-8 become escapes."""
+    return '"' + name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace") + '"'
 
 
 class _Pipe:

@@ -1,4 +1,4 @@
-"""Addresses of repositories: what they mean, whether they are allowed, and how they look without credentials."""
+"""Addresses of repositories: what they mean, whether they are allowed, and the refusal of those with credentials."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
-from reconciler.gitio.errors import UrlRefusedError
+from reconciler.gitio.errors import CredentialInUrlError, UrlRefusedError
+from reconciler.krm.repository_url import repository_id
+from reconciler.redaction import has_credentials, redact_url
 
 Scheme = Literal["https", "http", "ssh", "file"]
 
@@ -19,7 +21,6 @@ _HELPER = re.compile(r"[A-Za-z0-9+.-]*::")
 _SCP_STYLE = re.compile(
     r"(?P<user>[A-Za-z0-9_][A-Za-z0-9_.-]*@)?(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9a-fA-F:.]+\]):(?P<path>[^:].*)\Z"
 )
-_CREDENTIALS = re.compile(r"(?<=://)[^/\s]*@")
 _UNUSABLE = re.compile(r"[\x00-\x1f\x7f]")
 _SCHEMES = frozenset({"https", "http", "ssh", "git", "file"})
 _PORTS = {"https": 443, "http": 80, "ssh": 22}
@@ -29,8 +30,8 @@ _PORTS = {"https": 443, "http": 80, "ssh": 22}
 class GitUrl:
     """One repository's address.
 
-    `text` is the normal form without credentials, for people, files and comparison: a URL, or an absolute
-    path for local repositories. `connect` is what git is given, and stays out of every representation.
+    `text` is the normal form, for people, files and comparison: a URL, or an absolute path for local repositories.
+    `connect` is what git is given. Neither contains credentials: `parse_url` refuses them.
     """
 
     text: str
@@ -43,32 +44,26 @@ class GitUrl:
         return self.scheme == "file"
 
     @property
-    def secrets(self) -> tuple[str, ...]:
-        """Parts of `connect` that nobody may read."""
-        if self.scheme not in {"https", "http"}:
-            return ()
-        parts = urlsplit(self.connect)
-        return tuple(part for raw in (parts.password, parts.username) if raw for part in {raw, unquote(raw)})
-
-
-def redact(text: str) -> str:
-    """Return `text` with the credentials of every URL in it removed."""
-    return _CREDENTIALS.sub("", text)
+    def identity(self) -> str:
+        """The normal form by which spellings of one repository are equal; only for comparison, never for access."""
+        return _local_identity(self.text) if self.local else repository_id(self.text)
 
 
 def parse_url(text: str, base: str = "") -> GitUrl:
     """Return the address that `text` spells; relative paths are resolved against the folder or URL `base` ("": here).
 
-    Accepted are https://, http://, ssh:// and file:// URLs, `user@host:path`, and paths. Raises UrlRefusedError.
+    Accepted are https://, http://, ssh:// and file:// URLs, `user@host:path`, and paths. Raises UrlRefusedError, and
+    CredentialInUrlError for an address that contains credentials.
     """
     _refuse_unusable(text)
+    _refuse_credentials(text)
     if _WITH_SCHEME.match(text):
         return _parse_with_scheme(text)
     if _HELPER.match(text):
-        raise UrlRefusedError(f"the URL {redact(text)!r} must not name a remote helper")
+        raise UrlRefusedError(f"the URL {redact_url(text)!r} must not name a remote helper")
     scp = _SCP_STYLE.match(text)
     if scp and scp["host"].lower() in _SCHEMES:
-        raise UrlRefusedError(f"the URL {redact(text)!r} must have two slashes after its scheme")
+        raise UrlRefusedError(f"the URL {redact_url(text)!r} must have two slashes after its scheme")
     if scp and not text.startswith(("/", "./", "../")) and "/" not in text.split(":", 1)[0]:
         return _remote(text, "ssh", text, unquote(scp["path"]))
     return _resolve(text, base)
@@ -76,7 +71,16 @@ def parse_url(text: str, base: str = "") -> GitUrl:
 
 def _refuse_unusable(text: str) -> None:
     if not text or text.startswith("-") or text != text.strip() or _UNUSABLE.search(text):
-        raise UrlRefusedError(f"a repository must be a URL or a path, not {redact(text)!r}")
+        raise UrlRefusedError(f"a repository must be a URL or a path, not {redact_url(text)!r}")
+
+
+def _refuse_credentials(text: str) -> None:
+    if has_credentials(text):
+        raise CredentialInUrlError(
+            f"the URL {redact_url(text)!r} must be written without user name, password or token (removed here): put"
+            " them into the file that git.credentials_file names; write an @ of a path as %40, and a local path that"
+            " has one as ./path (CredentialInUrl)"
+        )
 
 
 def _parse_with_scheme(text: str) -> GitUrl:
@@ -84,19 +88,19 @@ def _parse_with_scheme(text: str) -> GitUrl:
         parts = urlsplit(text)
         port = parts.port
     except ValueError as error:
-        raise UrlRefusedError(f"the URL {redact(text)!r} is malformed") from error
+        raise UrlRefusedError(f"the URL {redact_url(text)!r} is malformed") from error
     scheme, host = parts.scheme.lower(), (parts.hostname or "").lower()
     if scheme == "file":
         return _parse_file(text, parts.netloc, unquote(parts.path))
     if scheme not in _PORTS:
         raise UrlRefusedError(
-            f'the URL {redact(text)!r} must start with https://, ssh:// or file://, not "{scheme}://"'
+            f'the URL {redact_url(text)!r} must start with https://, ssh:// or file://, not "{scheme}://"'
         )
     if not host or host.startswith("-") or parts.query or parts.fragment or "\\" in text or " " in text:
-        raise UrlRefusedError(f"the URL {redact(text)!r} must have a host and a path and nothing after it")
+        raise UrlRefusedError(f"the URL {redact_url(text)!r} must have a host and a path and nothing after it")
     user = f"{parts.username}@" if scheme == "ssh" and parts.username else ""
     if user.startswith("-"):
-        raise UrlRefusedError(f"the URL {redact(text)!r} is malformed")
+        raise UrlRefusedError(f"the URL {redact_url(text)!r} is malformed")
     place = f"[{host}]" if ":" in host else host
     suffix = f":{port}" if port and port != _PORTS[scheme] else ""
     normal = f"{scheme}://{user}{place}{suffix}{parts.path.rstrip('/')}"
@@ -106,14 +110,14 @@ def _parse_with_scheme(text: str) -> GitUrl:
 def _remote(text: str, scheme: str, connect: str, path: str) -> GitUrl:
     # "..", also as %2e%2e, would let an allowed prefix name something else
     if ".." in path.split("/") or path.lstrip("/").startswith("-") or not path.strip("/"):
-        raise UrlRefusedError(f"the URL {redact(text)!r} must have a plain path")
+        raise UrlRefusedError(f"the URL {redact_url(text)!r} must have a plain path")
     known: Scheme = "https" if scheme == "https" else "http" if scheme == "http" else "ssh"
     return GitUrl(text, known, connect)
 
 
 def _parse_file(text: str, host: str, path: str) -> GitUrl:
     if host not in {"", "localhost"} or not path.startswith("/"):
-        raise UrlRefusedError(f"the URL {redact(text)!r} must name an absolute path: file:///path")
+        raise UrlRefusedError(f"the URL {redact_url(text)!r} must name an absolute path: file:///path")
     return _local(path)
 
 
@@ -136,6 +140,14 @@ def _split_host(url: str) -> tuple[str, str]:
     scheme = _WITH_SCHEME.match(url)
     start = url.find("/", scheme.end()) if scheme else url.index(":") + 1
     return (url[:start], url[start:]) if start > 0 else (url, "/")
+
+
+def _local_identity(path: str) -> str:
+    """Return the folder that Git uses for a path: the work tree's `.git`, the path itself, or the path with `.git`."""
+    for folder in (f"{path}/.git", path, f"{path}.git"):
+        if (Path(folder) / "HEAD").exists():
+            return str(Path(folder).resolve())
+    return repository_id(path)
 
 
 def folder_of(url: GitUrl) -> str:

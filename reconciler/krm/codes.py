@@ -1,10 +1,26 @@
-"""The codes of reading YAML: what keeps a file from being read (design 10.24)."""
+"""The codes that every layer may use: files that cannot be read, credentials in URLs, and internal errors."""
 
 from __future__ import annotations
 
-from reconciler.krm.findings import Code, Scope, Severity
+from dataclasses import replace
+
+from reconciler.krm.findings import Code, Finding, Scope, Severity, Where
+from reconciler.krm.isolation import InternalFailure
 
 CODES = (
+    CREDENTIAL_IN_URL := Code(
+        "CredentialInUrl",
+        Severity.ERROR,
+        Scope.OBJECT,
+        "The URL of a repository contains a user name, a password or a token. The message does not repeat it.",
+    ),
+    INTERNAL_ERROR := Code(
+        "InternalError",
+        Severity.ERROR,
+        Scope.OBJECT,
+        "An unexpected exception ended the work on one file, object, package, destination or remote. What is published"
+        " and drafted of it stays as it is; everything else is reconciled. The log has the traceback.",
+    ),
     YAML_ALIASES := Code(
         "YamlAliases",
         Severity.ERROR,
@@ -27,3 +43,8 @@ CODES = (
     YAML_TOO_DEEP := Code("YamlTooDeep", Severity.ERROR, Scope.FILE, "A file nests deeper than the limit allows."),
     YAML_TOO_LARGE := Code("YamlTooLarge", Severity.ERROR, Scope.FILE, "A file is larger than the limit allows."),
 )
+
+
+def internal_error(failure: InternalFailure, where: Where | None = None) -> Finding:
+    """Return the finding of a scope that ended with an unexpected exception."""
+    return replace(INTERNAL_ERROR.finding(failure.message, where or Where()), failure=failure)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+
+from reconciler.krm.isolation import InternalFailure
+from reconciler.krm.messages import bounded
+from reconciler.redaction import redact_urls
 
 
 class Severity(StrEnum):
@@ -39,12 +43,16 @@ class Where:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing a rule found; the message says what must be and quotes what was."""
+    """One thing a rule found; the message says what must be and quotes what was.
+
+    `failure` is the unexpected exception behind an internal error; only the log shows it.
+    """
 
     code: str
     message: str
     where: Where = Where()
     severity: Severity = Severity.ERROR
+    failure: InternalFailure | None = field(default=None, compare=False, repr=False)
 
 
 class Scope(StrEnum):
@@ -72,8 +80,11 @@ class Code:
     meaning: str
 
     def finding(self, message: str, where: Where = Where()) -> Finding:
-        """Return a finding of this kind; the message says what must be and quotes what was."""
-        return Finding(self.name, message, where, self.severity)
+        """Return a finding of this kind; the message says what must be and quotes what was.
+
+        Credentials of URLs in the message are removed, because findings are committed to the status branch.
+        """
+        return Finding(self.name, bounded(redact_urls(message)), where, self.severity)
 
 
 def softened(finding: Finding) -> Finding:

@@ -7,7 +7,8 @@ a sentence of the caller's ("<field> is not a valid package path: <why>"), so it
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+
+from reconciler.caching import cached
 
 LABEL_LENGTH = 63
 SUBDOMAIN_LENGTH = 253
@@ -103,7 +104,7 @@ def _ref_segment_fault(segment: str) -> str | None:
     return None
 
 
-@lru_cache(maxsize=_REMEMBERED_PATHS)
+@cached(_REMEMBERED_PATHS)
 def tree_path_fault(path: str) -> str | None:
     """Why `path` may not stand in a Git tree that we write, or None: it is relative, and leads nowhere else."""
     segments = path.split("/")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
+from reconciler.caching import cached
 from reconciler.krm.findings import Finding
 from reconciler.packages.kptfile import KPTFILE, Kptfile, Profile, Upstream, new_kptfile
 from reconciler.packages.merge_comments import with_merge_comments
@@ -28,7 +28,7 @@ class UpstreamAt:
     commit: str
 
 
-@lru_cache(maxsize=_REMEMBERED_PACKAGES)
+@cached(_REMEMBERED_PACKAGES)
 def clone(
     source: FileTree, name: str, lock: UpstreamAt, profile: Profile = "safe", base: FileTree | None = None
 ) -> tuple[FileTree, tuple[Finding, ...]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from functools import lru_cache
 from posixpath import basename
 from typing import Any
 
+from reconciler.caching import cached
 from reconciler.krm.findings import Finding, Where
 from reconciler.krm.yaml import Document, YamlFile, emit
 from reconciler.packages.codes import PACKAGE_CONTEXT
@@ -21,11 +21,12 @@ CONTEXT_NAME = "kptfile.kpt.dev"
 _REMEMBERED_PACKAGES = 256
 
 
-@lru_cache(maxsize=_REMEMBERED_PACKAGES)
+@cached(_REMEMBERED_PACKAGES)
 def ensure_context(files: FileTree, name: str, package_path: str) -> tuple[FileTree, tuple[Finding, ...]]:
-    """Return the files with a package context that says `name` and `package_path`; all other keys stay (D20).
+    """Return the files with a package context that says `name` and `package_path`; all other keys stay.
 
-    A file of that name which holds no package context is an error, and the files come back as they were.
+    A file of that name without a package context belongs to the package, and stays as it is. Text that is not YAML
+    gives a finding.
     """
     return _ensure(files, {"name": name, "package-path": package_path})
 
@@ -42,6 +43,9 @@ def ensure_name(files: FileTree, name: str, profile: Profile = "safe") -> tuple[
 def _ensure(files: FileTree, keys: Mapping[str, str]) -> tuple[FileTree, tuple[Finding, ...]]:
     if CONTEXT_FILE not in files:
         return files.with_files({CONTEXT_FILE: emit(context_data(keys)).encode()}), ()
+    parsed = parse_cached(files[CONTEXT_FILE].data)
+    if isinstance(parsed, YamlFile) and not any(is_context(document.data) for document in parsed.documents):
+        return files, ()
     found = _find(files)
     if isinstance(found, Finding):
         return files, (found,)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
+from reconciler.caching import cached
 from reconciler.krm.findings import Finding, Where
 from reconciler.krm.yaml import Document, Original, YamlError, parse
 from reconciler.krm.yaml.scalar import inline_text
@@ -49,7 +48,7 @@ def merge_identity(document: Document) -> tuple[str, str] | None:
     return namespace, name
 
 
-@lru_cache(maxsize=2048)
+@cached(2048)
 def with_comments(content: bytes, profile: Profile) -> bytes | Unparsable:
     """Return one file with a merge comment on every resource that lacks one, or why it does not parse."""
     # one upstream package is cloned for many clusters, with the same comments everywhere

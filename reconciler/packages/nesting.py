@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from posixpath import basename, dirname
 from typing import TYPE_CHECKING
 
+from reconciler.caching import cached
 from reconciler.krm.ignores import read_ignores
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.snapshot.files import FileTree
@@ -80,7 +81,7 @@ def is_krm_file(path: str) -> bool:
     return basename(path) == KPTFILE or path.endswith((".yaml", ".yml", ".json"))
 
 
-_nesting = lru_cache(_REMEMBERED_SHAPES)(Nesting)
+_nesting = cached(_REMEMBERED_SHAPES)(Nesting)
 
 
 def _ignore_files(files: FileTree) -> Iterator[tuple[str, bytes]]:

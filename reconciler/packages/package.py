@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from posixpath import basename
 from typing import Any
 
+from reconciler.caching import cached
 from reconciler.krm.codes import YAML_SYNTAX
 from reconciler.krm.findings import Finding, Where
 from reconciler.krm.yaml import Document, YamlFile
@@ -122,7 +123,7 @@ class Package:
         return self.reading[0]
 
 
-@lru_cache(maxsize=_REMEMBERED_FILES)
+@cached(_REMEMBERED_FILES)
 def resources_of(package: str, path: str, content: bytes) -> tuple[PackageResource, ...] | Unparsable:
     """Return the resources of the file at `path` below the root, which `package` holds, or why it does not parse."""
     documents = documents_of(path, content)

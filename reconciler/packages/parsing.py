@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any
 
+from reconciler.caching import cached
+from reconciler.krm.strict_json import read_json
 from reconciler.krm.yaml import Document, YamlError, YamlFile, emit, parse
 
 # a pass renders one upstream package for many clusters; room for every distinct file of the packages in flight
@@ -23,7 +24,7 @@ class Unparsable:
     line: int = 0
 
 
-@lru_cache(maxsize=_REMEMBERED_FILES)
+@cached(_REMEMBERED_FILES)
 def parse_cached(content: bytes) -> YamlFile | Unparsable:
     """Return the parsed YAML file, or why it is none; equal bytes are parsed once."""
     try:
@@ -32,15 +33,19 @@ def parse_cached(content: bytes) -> YamlFile | Unparsable:
         return Unparsable(error.message, error.line)
 
 
-@lru_cache(maxsize=_REMEMBERED_FILES)
+@cached(_REMEMBERED_FILES)
 def parse_json_cached(content: bytes) -> Document | Unparsable:
     """Return a JSON file as a document, or why it is none; equal bytes are parsed once."""
     try:
-        data = json.loads(content, parse_constant=_refuse_constant)
+        data = read_json(content)
     except json.JSONDecodeError as error:
         return Unparsable(error.msg, error.lineno)
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
         return Unparsable(str(error))
+    except ValueError as error:
+        # JSON is read without places. As YAML, the same text is refused for the same reason, at its line.
+        as_yaml = parse_cached(content)
+        return Unparsable(str(error), as_yaml.line if isinstance(as_yaml, Unparsable) else 0)
     try:
         return fresh_document(data)
     except YamlError as error:
@@ -63,7 +68,7 @@ def edited_document(document: Document, data: Any) -> Document:
     return _edited(_Edit(document, repr(data), data))
 
 
-@lru_cache(maxsize=_REMEMBERED_EDITS)
+@cached(_REMEMBERED_EDITS)
 def _edited(edit: _Edit) -> Document:
     return edit.document.with_data(edit.data)
 
@@ -85,7 +90,3 @@ def _indentation(content: bytes) -> int | str | None:
         return None if content else 2
     blank = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
     return blank or 2
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from posixpath import basename, dirname, normpath
 from typing import Any, Literal, NoReturn, Protocol
 
+from reconciler.caching import cached
 from reconciler.krm.findings import Finding, Where
+from reconciler.krm.isolation import boundary
 from reconciler.krm.yaml import Document
 from reconciler.packages.codes import KPTFILE_INVALID
 from reconciler.packages.functions.facts import fact_name
-from reconciler.packages.functions.function import Config, FunctionContext, Item, Output, Result
+from reconciler.packages.functions.function import Config, FunctionContext, Item, Output, Result, failure
+from reconciler.packages.functions.limits import Budget, FunctionLimits, LimitError
 from reconciler.packages.functions.registry import BUILTIN, Found, Missing
 from reconciler.packages.kptfile import (
     KPTFILE,
@@ -40,12 +42,18 @@ _LONGEST_TOLD = 4_000
 _MOST_TOLD = 200_000
 # the resources of the packages in flight, twice as many as there are files; what functions make of equal ones is shared
 _REMEMBERED_ITEMS = 4096
+_CALL_STEPS = 100
 Stage = Literal["mutators", "validators"]
 FailureKind = Literal["invalid", "failed", "unavailable"]
 
 
 class Functions(Protocol):
     """Where functions come from: the built-in registry, or one that also knows external runners."""
+
+    @property
+    def limits(self) -> FunctionLimits:
+        """What the functions that run in process may cost in one render."""
+        ...
 
     def find(self, spec: FunctionSpec) -> Found | Missing | None:
         """Return what runs for an entry of a pipeline; why nothing can, or None where there is no more to say."""
@@ -180,6 +188,7 @@ class _Run:
         self._kptfiles = kptfiles
         self._functions = functions
         self._profile = profile
+        self._budget = Budget(functions.limits)
         self._items = {number: _item_of(number, resource) for number, resource in enumerate(package.resources)}
         self._next = len(self._items)
         self._read = {resource.file for resource in package.resources}
@@ -223,7 +232,14 @@ class _Run:
         if not isinstance(found, Found):
             message = f'the function "{spec.label}" of package "{path or "."}" cannot run here'
             self._stop("unavailable", path, message + (f": {found.reason}" if found else ""), call)
-        output = found.function(items, config, FunctionContext(self._profile, found.version, path))
+        context = FunctionContext(self._profile, found.version, path, self._budget)
+        try:
+            # what a call costs at least; functions charge what they do beside it
+            self._budget.spend(_CALL_STEPS + len(items))
+            with boundary(f'the function "{spec.label}" of package "{path or "."}"'):
+                output = found.function(items, config, context)
+        except LimitError as error:
+            output = failure(items, str(error))
         warned = (Result(found.warning, "warning"),) if found.warning else ()
         self._record(path, stage, spec, replace(output, results=(*warned, *output.results)))
         return output
@@ -354,7 +370,7 @@ def _item_of(number: int, resource: PackageResource) -> Item:
     return _item(number, resource.package, resource.path, resource.index, resource.document)
 
 
-@lru_cache(maxsize=_REMEMBERED_ITEMS)
+@cached(_REMEMBERED_ITEMS)
 def _item(number: int, package: str, path: str, index: int, document: Document) -> Item:
     return Item(package, path, index, document.data, number, document)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
+from reconciler.caching import cached
 from reconciler.krm.yaml import Document, YamlFile
 from reconciler.packages.functions.function import Item
 from reconciler.packages.package import PackageResource
@@ -60,7 +60,7 @@ def _content(files: FileTree, path: str, read: Sequence[PackageResource], items:
     return _text(old, tuple((_origin(item, path, read), item) for item in items), is_json=path.endswith(".json"))
 
 
-@lru_cache(maxsize=_REMEMBERED_FILES)
+@cached(_REMEMBERED_FILES)
 def _text(old: bytes, items: tuple[tuple[int, Item], ...], *, is_json: bool) -> bytes:
     """Return the file that was `old` with these items, each with the index that it had there, -1 for guests."""
     at_home = {origin: item for origin, item in items if origin >= 0}

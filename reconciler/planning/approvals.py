@@ -118,6 +118,6 @@ def _obstacle(draft: OpenDraft, one: DraftedPackage, policy: Policy) -> Reason |
         return Reason("PublishedBefore", f"{one.package}: {POLICY} is initial, and it is published already")
     if draft.edited or one.edited:
         return Reason("Edited", f"people changed {draft.branch}")
-    if one.status.get("conflicts") or one.record.conflicts:
-        return Reason("Conflicts", f"{one.package}: its status file tells of conflicts")
+    if conflicts := draft.open_conflicts((one.package,)):
+        return conflicts[0]
     return one.unmet[0] if one.unmet else None

@@ -14,6 +14,36 @@ from reconciler.planning.ground import Ground
 from reconciler.planning.outcome import Blocked
 from reconciler.planning.state import DestinationState, Seen
 from reconciler.rules.variant import Guard, Owner, Place, Variant
+from reconciler.rules.variants.claimed import claim_of
+from reconciler.snapshot.catalog import ConfigObject
+
+
+@dataclass(frozen=True)
+class Unready:
+    """The owners that are not ready: the place that each asks for, where it is known, else what it may ask for.
+
+    `objects` are PackageVariants and sets, `others` are owners of other kinds.
+    """
+
+    places: Mapping[tuple[str, str], ObjectKey] = field(default_factory=dict)
+    objects: tuple[ConfigObject, ...] = ()
+    others: frozenset[ObjectKey] = frozenset()
+
+    def claimant(self, place: Place, owner: Owner, *, is_gone: bool) -> ObjectKey | None:
+        """Return who may ask for a package that its owner does not ask for any more.
+
+        An object of another namespace counts where it names the package, or where it may be the owner, that moved:
+        `is_gone` says that the config does not have the owner.
+        """
+        if known := self.places.get((place.repository, place.package)):
+            return known
+        names = {(one.kind, one.name) for one in (owner.key, owner.set) if one} if is_gone else set()
+        for one in self.objects:
+            claim = claim_of(one.data, place.repository, place.package)
+            is_near = one.key.namespace == place.namespace or (one.key.kind, one.key.name) in names
+            if claim == "named" or (claim == "possible" and is_near):
+                return one.key
+        return next((one for one in sorted(self.others) if (one.kind, one.name) in names), None)
 
 
 @dataclass(frozen=True)
@@ -27,7 +57,9 @@ class Claims:
     What decides on what nobody wants any more: `homes` are the places that each owner wants, several for those in
     `spreading`, `guards` say what sets let go, `dependents` name by package one who has it as upstream, `alike` are
     objects of kinds that no room reads, by namespace and name. `ownerless`: the config has no owner of packages at
-    all; `acknowledged` is what the Repository says to that.
+    all. `unready` are the owners anywhere that are not ready. `acknowledged` are the hashes of removals that the object
+    of the target confirms; without one, no more than `max_delete_percent` of the target's published packages are
+    removed at once.
     """
 
     variants: tuple[Variant, ...]
@@ -41,7 +73,9 @@ class Claims:
     dependents: Mapping[str, ObjectKey] = field(default_factory=dict)
     alike: Mapping[tuple[str, str], ObjectKey] = field(default_factory=dict)
     ownerless: bool = False
-    acknowledged: str = ""
+    unready: Unready = field(default_factory=Unready)
+    acknowledged: frozenset[str] = frozenset()
+    max_delete_percent: int = 100
 
     def has(self, owner: Owner) -> bool:
         """Return whether the owner is in the config: itself, or through a set that could not be expanded."""
@@ -59,6 +93,10 @@ class Claims:
     def doubt(self) -> str:
         """Why nobody's absence is proved, or ""."""
         return "" if self.complete else "a config file is unreadable, or an object in it has no name"
+
+    def is_gone(self, owner: Owner) -> bool:
+        """Return whether the config has neither an owner nor the set that made it."""
+        return not (self.has(owner) or owner.set in self.guards or owner.key in self.guards)
 
     def look_alike(self, owner: Owner) -> str:
         """Return why an owner may be there under a misspelt kind, or ""."""
@@ -115,7 +153,7 @@ def ask(variant: Variant, claims: Claims, ground: Ground) -> Question:
     record = ground.state.packages.get(package)
     nested = () if record and record.owned else _nested(package, ground)
     owner_gone = record is not None and claims.complete and claims.is_free_of(record.owner, variant.place)
-    return Question(variant, record, ground.look(package), nested, owner_gone)
+    return Question(variant, record, ground.look(package), nested, owner_gone, ground.obstacle(package))
 
 
 def _nested(package: str, ground: Ground) -> tuple[str, ...]:

@@ -29,6 +29,31 @@ CODES = (
         Scope.PACKAGE,
         "An annotation about approvals has a value that means nothing; the draft waits for people.",
     ),
+    CONFIG_DIRECTORY_HIDES := Code(
+        "ConfigDirectoryHides",
+        Severity.ERROR,
+        Scope.CONFIG,
+        "The setting config.directory leaves out too many of the objects that packages were made of: nothing is"
+        " removed.",
+    ),
+    CONFIG_DIRECTORY_MISSING := Code(
+        "ConfigDirectoryMissing",
+        Severity.ERROR,
+        Scope.CONFIG,
+        "The config repository does not have the directory that config.directory names: nothing is removed.",
+    ),
+    CONFIG_EMPTY := Code(
+        "ConfigEmpty",
+        Severity.ERROR,
+        Scope.CONFIG,
+        "The config has no Repository and no cluster, so that there is nothing to reconcile: nothing is removed.",
+    ),
+    CONFIG_HISTORY_REPLACED := Code(
+        "ConfigHistoryReplaced",
+        Severity.ERROR,
+        Scope.CONFIG,
+        "The config branch has an unrelated history since the last pass: nothing is removed.",
+    ),
     DESTINATION_MISSING := Code(
         "DestinationMissing",
         Severity.ERROR,
@@ -56,6 +81,12 @@ CODES = (
         Scope.PACKAGE,
         "People changed files of a draft beside our packages that the cluster branch has changed as well.",
     ),
+    FILE_INCONCLUSIVE := Code(
+        "FileInconclusive",
+        Severity.ERROR,
+        Scope.FILE,
+        "A file that defined objects before is there, and is no longer valid config: nothing is removed.",
+    ),
     FIELD_NOT_IN_SCHEMA := Code(
         "FieldNotInSchema",
         Severity.WARNING,
@@ -77,6 +108,12 @@ CODES = (
         Scope.CLUSTER,
         "Clusters do not say which version of Kubernetes they run; what goes there is held against the newest known.",
     ),
+    LOCAL_FILE_IN_THE_WAY := Code(
+        "LocalFileInTheWay",
+        Severity.ERROR,
+        Scope.PACKAGE,
+        "A local file, folder, symbolic link or submodule on a branch occupies the place of a part of the package.",
+    ),
     MERGE_BASE_MISSING := Code(
         "MergeBaseMissing",
         Severity.ERROR,
@@ -97,6 +134,12 @@ CODES = (
     ),
     PATH_REFUSED := Code(
         "PathRefused", Severity.ERROR, Scope.PACKAGE, "A package has a path that no tree of ours may hold."
+    ),
+    NOT_VALIDATED := Code(
+        "NotValidated",
+        Severity.ERROR,
+        Scope.CLUSTER,
+        "Resources of built-in Kubernetes kinds could not be validated, because their schemas are not installed.",
     ),
     PROPOSAL_EDITED := Code(
         "ProposalEdited",
@@ -133,6 +176,13 @@ CODES = (
         Severity.WARNING,
         Scope.PACKAGE,
         "A function failed; the draft shows the package without it, and is gated.",
+    ),
+    REPOSITORY_RESET := Code(
+        "RepositoryReset",
+        Severity.ERROR,
+        Scope.DESTINATION,
+        "The branch and the state of a cluster are gone although its branch is known; nothing is pushed until an"
+        " annotation acknowledges it.",
     ),
     RESOURCE_INVALID := Code(
         "ResourceInvalid", Severity.ERROR, Scope.CLUSTER, "A resource is not what the schema of its kind allows."

@@ -26,10 +26,11 @@ def confirmed(guards: Mapping[ObjectKey, Guard], states: States) -> dict[ObjectK
         records = [_record(place, places) for place in guard.waiting]
         return bool(records) and all(one and _is_confirmed(one, guard.acknowledged) for one in records)
 
-    return {
-        key: replace(guard, places=guard.places | guard.waiting) if guard.acknowledged and released(guard) else guard
-        for key, guard in guards.items()
-    }
+    return {key: _let_go(guard) if guard.acknowledged and released(guard) else guard for key, guard in guards.items()}
+
+
+def _let_go(guard: Guard) -> Guard:
+    return replace(guard, places=guard.places | guard.waiting, confirmed=guard.confirmed | guard.waiting)
 
 
 def _record(place: Place, states: Mapping[tuple[str, str], DestinationState]) -> PackageRecord | None:
@@ -38,7 +39,11 @@ def _record(place: Place, states: Mapping[tuple[str, str], DestinationState]) ->
 
 
 def _is_confirmed(record: PackageRecord, acknowledged: frozenset[str]) -> bool:
+    return any(is_named_in_finding(record, token) for token in acknowledged)
+
+
+def is_named_in_finding(record: PackageRecord, token: str) -> bool:
+    """Return whether a package is held by a finding that asked for this hash."""
     if record.outcome.get("kind") != "held":
         return False
-    told = [str(one["message"]) for one in record.outcome.get("findings", ())]
-    return any(names_hash(one, token) for one in told for token in acknowledged)
+    return any(names_hash(str(one["message"]), token) for one in record.outcome.get("findings", ()))

@@ -14,6 +14,8 @@ from reconciler.packages.package import Package, PackageResource
 from reconciler.snapshot.files import FileTree
 
 _SIDES = ("base", "local", "upstream")
+_PARTS = frozenset({"kind", "chosen", "rule"})
+_CHOICES = ("upstream", "local", "rule")
 
 
 def conflict_data(conflict: Conflict) -> dict[str, Any]:
@@ -40,6 +42,21 @@ def read_conflict(data: Mapping[str, Any]) -> Conflict:
     sides = {side: data.get(side, ABSENT) for side in _SIDES}
     texts = {name: data.get(name, "") for name in ("file", "resource", "pointer")}
     return Conflict(kind=data["kind"], chosen=data["chosen"], rule=data["rule"], **texts, **sides)
+
+
+def recorded_conflicts(recorded: object) -> tuple[Mapping[str, Any], ...]:
+    """Return the conflicts that a status file records, without entries that are not conflicts."""
+    listed = recorded if isinstance(recorded, list) else ()
+    return tuple(one for one in listed if _is_conflict(one))
+
+
+def are_readable(recorded: object) -> bool:
+    """Return whether every entry that a status file records as a conflict can be read."""
+    return recorded is None or (isinstance(recorded, list) and all(map(_is_conflict, recorded)))
+
+
+def _is_conflict(entry: object) -> bool:
+    return isinstance(entry, dict) and entry.keys() >= _PARTS and entry["chosen"] in _CHOICES
 
 
 def without_repeats(conflicts: Iterable[Conflict]) -> tuple[Conflict, ...]:

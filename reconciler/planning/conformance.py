@@ -39,6 +39,10 @@ class Schemas(Protocol):
         """Return by which release is judged, as people say it."""
         ...
 
+    def missing_reason(self, release: Release | None) -> str:
+        """Return why a built-in kind has no schema, and what to do about it."""
+        ...
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -64,11 +68,11 @@ class Checked:
 class Unjudged:
     """Resources of a package that were held against no schema: what they are, how many, and the first of them.
 
-    `release` is the one whose schemas are missing, "" for kinds that no release has.
+    `builtin_reason` is why there are no schemas of built-in kinds, with the next step; "" for other kinds.
     """
 
     what: str
-    release: str
+    builtin_reason: str
     first: PackageResource
     count: int = 1
 
@@ -101,38 +105,40 @@ class Conformance:
         faults: list[Fault] = []
         unknown: dict[tuple[str, str], Unjudged] = {}
         for resource in Package(files).resources:
-            if _is_applied(resource):
-                found = self._of_resource(resource, release, customs)
-                if found is not None:
-                    faults += found
-                    continue
+            if not _is_applied(resource):
+                continue
+            found, is_judged = self._of_resource(resource, release, customs)
+            faults += found
+            if not is_judged:
                 one = self._unjudged(resource, release)
-                before = unknown.get((one.what, one.release))
-                unknown[one.what, one.release] = replace(before, count=before.count + 1) if before else one
+                before = unknown.get((one.what, one.builtin_reason))
+                unknown[one.what, one.builtin_reason] = replace(before, count=before.count + 1) if before else one
         return tuple(faults), tuple(unknown.values())
 
     def _unjudged(self, resource: PackageResource, release: Release | None) -> Unjudged:
-        if resource.group in GROUPS and not self._schemas.is_whole(release):
-            return Unjudged("Kubernetes' own kinds", release_words(release) if release else "any release", resource)
+        if resource.group in GROUPS:
+            return Unjudged("Kubernetes' own kinds", self._schemas.missing_reason(release), resource)
         return Unjudged(f"{resource.api_version} {resource.kind}", "", resource)
 
     def _of_resource(
         self, resource: PackageResource, release: Release | None, customs: CustomKinds
-    ) -> tuple[Fault, ...] | None:
+    ) -> tuple[tuple[Fault, ...], bool]:
+        """Return the faults of a resource, and whether it was compared to a schema or its API version is not served."""
         if customs.knows(resource.group, resource.kind):
-            return _of_custom(resource, customs.versions(resource.group, resource.kind))
+            of_definition = _of_custom(resource, customs.versions(resource.group, resource.kind))
+            return of_definition or (), of_definition is not None
         going = _going(resource, release)
-        if going and going.code is API_NOT_SERVED:
-            return (going,)
         told = (going,) if going else ()
+        if going and going.code is API_NOT_SERVED:
+            return told, True
         violations = self._schemas.violations(release, resource.data)
         if violations is not None:
             by = self._schemas.words(release) if resource.group in GROUPS else "its schema"
-            return (*told, *_violations(resource, violations, by))
+            return (*told, *_violations(resource, violations, by)), True
         if resource.group in GROUPS and self._schemas.is_whole(release) and not told:
             message = f"is {resource.api_version}, of which {self._schemas.words(release)} has no {resource.kind}"
-            return (Fault(API_NOT_SERVED, resource, ("apiVersion",), message),)
-        return told or None
+            return (Fault(API_NOT_SERVED, resource, ("apiVersion",), message),), True
+        return told, False
 
 
 def _is_applied(resource: PackageResource) -> bool:

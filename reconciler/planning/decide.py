@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from reconciler.krm.codes import INTERNAL_ERROR, internal_error
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Code, Finding, Severity, Where, errors
+from reconciler.krm.isolation import InternalFailure, ScopeFailedError, boundary
 from reconciler.packages.functions.facts import is_function
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.planning.codes import (
@@ -16,13 +18,15 @@ from reconciler.planning.codes import (
     DOWNSTREAM_EXISTS,
     DRAFT_EDITED,
     FUNCTION_INTERRUPTED,
+    LOCAL_FILE_IN_THE_WAY,
     MERGE_BASE_MISSING,
     OWNERSHIP_CONFLICT,
     PACKAGE_TOO_LARGE,
+    PATH_REFUSED,
 )
 from reconciler.planning.conflicts import conflict_data
 from reconciler.planning.downgrade import DOWNGRADE, goes_back
-from reconciler.planning.ingredients import Sources, TooLargeToReadError, ingredients_of
+from reconciler.planning.ingredients import PackageMalformedError, Sources, TooLargeToReadError, ingredients_of
 from reconciler.planning.last_mile import ROLLOUT
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Rendered, Unchanged
 from reconciler.planning.settling import hold
@@ -51,7 +55,8 @@ Render = Callable[[Variant, Ingredients], Rendered]
 class Question:
     """One variant, what is remembered of its package, and what stands at its place.
 
-    `nested` are packages above or below it; `owner_gone`: the recorded owner is not in the config any more.
+    `nested` are packages above or below it; `owner_gone`: the recorded owner is not in the config any more; `obstacle`
+    is a local file in the place of the package, as `<branch>:<path>`.
     """
 
     variant: Variant
@@ -59,6 +64,7 @@ class Question:
     seen: Seen
     nested: tuple[str, ...] = ()
     owner_gone: bool = False
+    obstacle: str | None = None
 
     @property
     def mine(self) -> PackageRecord | None:
@@ -74,9 +80,14 @@ class Question:
 
 def decide(question: Question, answers: Answers, sources: Sources, render: Render) -> Outcome:
     """Return what to do about one package; renders only when the trace or the branches say so."""
-    question = _at_known_commit(question)
     try:
-        return _decide(question, answers, sources, render)
+        with boundary(f"package {question.variant.place}"):
+            return _decide(_at_known_commit(question), answers, sources, render)
+    except ScopeFailedError as error:
+        return failed_unexpectedly(question, _in_package(error.failure, question))
+    except PackageMalformedError as error:
+        message = f"package {question.variant.place} cannot be made: {error}"
+        return failed(question, (_finding(question, PATH_REFUSED, message),), question.variant.facts)
     except TooLargeToReadError as error:
         message = f"package {question.variant.place} cannot be made: {error}"
         return failed(question, (_finding(question, PACKAGE_TOO_LARGE, message),), question.variant.facts)
@@ -90,6 +101,8 @@ def _decide(question: Question, answers: Answers, sources: Sources, render: Rend
     record = question.mine
     if (record is None or not record.owned) and (refusal := _refuse(question)):
         return refusal
+    if question.obstacle:
+        return _obstructed(question, question.obstacle)
     if isinstance(held := hold(question.variant, record, question.seen), Blocked):
         return held
     question = replace(question, variant=held)
@@ -186,6 +199,17 @@ def _refuse(question: Question) -> Blocked | None:
     if variant.adoption == "adoptNone" and (seen.published or seen.drafted):
         return _in_the_way(question)
     return None
+
+
+def _obstructed(question: Question, obstacle: str) -> Blocked:
+    """Return that a local file occupies the place of the package; a draft of the package would delete that file."""
+    branch, _, path = obstacle.partition(":")
+    message = (
+        f"package {question.variant.place} cannot be written: {path} on branch {branch} is in the place of a folder or"
+        " file of the package (next step: move or delete it)"
+    )
+    # no trace is recorded, so that the pass after its removal decides again
+    return failed(question, (_finding(question, LOCAL_FILE_IN_THE_WAY, message),), {})
 
 
 def _in_the_way(question: Question) -> Blocked:
@@ -319,6 +343,18 @@ def read_finding(data: Mapping[str, str | int]) -> Finding:
     """Read what `finding_data` wrote."""
     where = Where(**{one.name: data[one.name] for one in fields(Where) if one.name in data})  # type: ignore[arg-type]
     return Finding(str(data["code"]), str(data["message"]), where, Severity(str(data["severity"])))
+
+
+def _in_package(failure: InternalFailure, question: Question) -> InternalFailure:
+    """Return a failure whose scope names the package; one of a function call names the function only."""
+    package = f"package {question.variant.place}"
+    return failure if failure.scope.startswith(package) else failure.in_scope(f"{package}: {failure.scope}")
+
+
+def failed_unexpectedly(question: Question, failure: InternalFailure) -> Blocked:
+    """Return the outcome for an unexpected exception; nothing of it is recorded, so that every pass tries again."""
+    finding = internal_error(failure, Where(object=str(question.variant.owner.key)))
+    return replace(failed(question, (finding,), {}, INTERNAL_ERROR.name), retry=True)
 
 
 def _finding(question: Question, code: Code, message: str) -> Finding:

@@ -18,7 +18,8 @@ class Destination:
     """One Repository, or cluster of the fleet repository, that receives packages. `directory` ends without a slash.
 
     `key` is the object that says so, with its `api_version`. `url` names the remote, `url_text` is what people wrote,
-    without credentials; `tag_prefix` is what the tags of its revisions start with (design 10.11).
+    without credentials; `tag_prefix` is what the tags of its revisions start with. `repository` is the normal form of
+    the URL, equal for all spellings of one repository; "" where the URL is one.
     """
 
     key: ObjectKey
@@ -30,6 +31,12 @@ class Destination:
     where: Where
     tag_prefix: str = ""
     api_version: str = REPOSITORY_API_VERSION
+    repository: str = ""
+
+    @property
+    def repository_id(self) -> str:
+        """The repository, whichever way its URL is written."""
+        return self.repository or self.url
 
     @property
     def title(self) -> str:
@@ -81,7 +88,7 @@ def _pairs(known: list[Destination]) -> Iterable[tuple[Destination, Destination]
     groups: dict[tuple[str, ...], list[Destination]] = {}
     for destination in known:
         groups.setdefault((destination.name,), []).append(destination)
-        groups.setdefault((destination.url, destination.branch), []).append(destination)
+        groups.setdefault((destination.repository_id, destination.branch), []).append(destination)
     for group in groups.values():
         yield from ((one, other) for index, one in enumerate(group) for other in group[index + 1 :])
 
@@ -89,11 +96,12 @@ def _pairs(known: list[Destination]) -> Iterable[tuple[Destination, Destination]
 def _clash(one: Destination, other: Destination, templates: Iterable[str]) -> str:
     if one.name == other.name and one.deployment and other.deployment:
         return "has the same name, and a cluster is its name"
-    if (one.url, one.branch) == (other.url, other.branch) and are_nested(one.directory, other.directory):
+    is_one_branch = (one.repository_id, one.branch) == (other.repository_id, other.branch)
+    if is_one_branch and are_nested(one.directory, other.directory):
         return f"has an equal or nested directory on branch {one.branch}"
     # only of one branch: what names neither a repository nor a branch is no template
     names = (template for template in templates if draft_branch(template, one, "") == draft_branch(template, other, ""))
-    if (one.url, one.branch) == (other.url, other.branch) and (name := next(names, None)):
+    if is_one_branch and (name := next(names, None)):
         return f"has its drafts on the same branch, for its name, {name}, has no {{repository}}"
     return ""
 

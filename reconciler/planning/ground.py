@@ -85,11 +85,28 @@ class Ground:
         path, status = self.destination.path(package), self.destination.status_path(package)
         return self.objects.tree_at(commit, path), self.objects.blob_at(commit, status)
 
+    def obstacle(self, package: str) -> str | None:
+        """Return what occupies the place of the folder or the status file of a package, as `<branch>:<path>`.
+
+        Writing the package would replace it. On both branches, it may be a file in place of a folder, a folder in place
+        of the status file, a symbolic link or a submodule.
+        """
+        branch, path = self.branch_of(package), self.destination.path(package)
+        status = self.destination.status_path(package)
+        for name, head in ((self.destination.branch, self.heads.branch), (branch, self.heads.drafts.get(branch))):
+            if head is None or None not in self.at(head, package):
+                continue
+            found = self.objects.obstacle(head, path) or self.objects.obstacle(head, status, is_file=True)
+            if found:
+                return f"{name}:{found}"
+        return None
+
     def look(self, package: str) -> Seen:
         """Return what stands at a package's place: on the cluster branch, and on its draft where it differs.
 
         A draft carries the whole branch; a package is on it only when it differs from the draft's base and from
-        the cluster branch as it is now.
+        the cluster branch as it is now. What was published from it counts no more: if the package was edited on
+        the cluster branch after the draft was merged, the draft that is left over contains no newer version of it.
         """
         branch = self.branch_of(package)
         published, _ = self.at(self.heads.branch, package)
@@ -99,7 +116,18 @@ class Ground:
         drafted, _ = self.at(self.heads.drafts[branch], package)
         at_base, _ = self.at(known.base, package)
         stuck = self.has_moved(package) and self.is_stuck(branch)
-        return Seen(published, None if drafted in (at_base, published) else drafted, self.is_frozen(branch), stuck)
+        is_on_draft = drafted not in (at_base, published) and not self._is_left_over(package, known, drafted)
+        return Seen(published, drafted if is_on_draft else None, self.is_frozen(branch), stuck)
+
+    def _is_left_over(self, package: str, known: DraftBranch, drafted: TreeId | None) -> bool:
+        """Return whether a draft branch has a package only because it was published from there.
+
+        Nothing was put on the branch since: what differs from the cluster branch is newer there, or was undone there.
+        """
+        record = self.state.packages.get(package)
+        if record is None or record.put:
+            return False
+        return not known.edited or drafted in {one.offer.rendered for one in record.revisions}
 
     def has_moved(self, package: str) -> bool:
         """Return whether the cluster branch has changed a package since its open draft began."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from reconciler.krm.conditions import Condition
-from reconciler.krm.findings import errors
+from reconciler.krm.findings import Finding, errors
 from reconciler.krm.identity import ObjectKey
 from reconciler.planning.destination import Destination
 from reconciler.planning.fleet import DestinationPlan, FleetPlan
@@ -29,6 +29,8 @@ HELD_UP = frozenset({"blocked", "stalled", "held", "left"})
 DESTINATION_GONE = "DestinationGone"
 """The reason of what is left because its destination is not in the config any more."""
 _GONE = "the destination is not in the config any more, and nothing there is touched"
+NOT_READ = frozenset({"RepositoryUnreachable", "UpstreamUnreachable", "StateUnreadable", "EngineTooOld"})
+"""The codes of findings about data that could not be read, so that a plan over it proves nothing."""
 _UNKNOWN = "what its owner wants cannot be worked out, and it stays as it is"
 
 
@@ -116,6 +118,49 @@ def effects(base: FleetPlan, head: FleetPlan) -> tuple[Effect, ...]:
     places = sorted({*before.places, *after.places}, key=lambda one: (one[0].name, one[0], one[1], one[2]))
     found = tuple(one for place in places if (one := _effect(place, before, after)))
     return (*found, *_homeless(base, head, frozenset(one.owner.key for one in found if one.owner)))
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """What keeps an effect from being known: findings about what could not be read, and the clusters that they concern.
+
+    `clusters` are names in order. A finding about an owner without a target concerns no cluster by name.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    clusters: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.findings)
+
+
+def unknown_effects(plans: Sequence[FleetPlan], unread: Mapping[Destination, Finding]) -> Unknown:
+    """Return what the effect of one plan compared to another cannot be known for; `unread` are targets not read.
+
+    Two plans that lack the same data are equal, so that equality alone does not prove that there is no effect.
+    """
+    found: dict[Finding, tuple[str, ...]] = {finding: (one.name,) for one, finding in unread.items()}
+    for plan in plans:
+        for one in plan.destinations:
+            found |= {each: (one.destination.name,) for each in one.findings if each.code in NOT_READ}
+        for stalled in plan.room.stalled:
+            names = (stalled.place.repository,) if stalled.place else _clusters_of(str(stalled.owner.key), plan)
+            found |= {each: names for each in stalled.findings if each.code in NOT_READ}
+        for each in (each for each in plan.room.findings if each.code in NOT_READ):
+            found[each] = _clusters_of(each.where.object, plan)
+        for destination, outcome in plan.outcomes():
+            if isinstance(outcome, Blocked) and outcome.retry:
+                found |= dict.fromkeys(outcome.findings, (destination.name,))
+    return Unknown(tuple(found), tuple(sorted({name for names in found.values() for name in names})))
+
+
+def _clusters_of(owner: str, plan: FleetPlan) -> tuple[str, ...]:
+    """Return the clusters on which an owner, or a set that made the owner, has packages by their states."""
+    return tuple(
+        one.destination.name
+        for one in plan.destinations
+        if any(owner in (str(record.owner.key), str(record.owner.set)) for _, record in one.after.standing())
+    )
 
 
 # the destination, the package, and the owner of one who did not get the package

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
+from reconciler.krm.isolation import ExpectedError
 from reconciler.planning.conflicts import read_conflict
 from reconciler.planning.last_mile import Had
 from reconciler.planning.source import Ingredients, Standing, stands_alone
@@ -15,8 +16,12 @@ from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
 
 
-class TooLargeToReadError(Exception):
+class TooLargeToReadError(ExpectedError):
     """A package is beyond the limits of what is read; the text says which. It spoils itself only."""
+
+
+class PackageMalformedError(TooLargeToReadError):
+    """The tree of a package has entries that contradict each other, or that no file system can hold."""
 
 
 class Sources(Protocol):
@@ -65,7 +70,8 @@ def ingredients_of(
         return None
     if put:
         put = replace(put, conflicts=tuple(map(read_conflict, record.conflicts)))
-    return Ingredients(came, ours, put, _earlier(record, sources), isinstance(source, Generated), _had(record, seen))
+    earlier = _earlier(record, sources, put or ours)
+    return Ingredients(came, ours, put, earlier, isinstance(source, Generated), _had(record, seen))
 
 
 def _standing(
@@ -100,6 +106,9 @@ def _had(record: PackageRecord, seen: Seen) -> Had:
     return Had(tuple(one for one in policies if one), record.arrived(seen.published), is_known)
 
 
-def _earlier(record: PackageRecord, sources: Sources) -> Earlier | None:
+def _earlier(record: PackageRecord, sources: Sources, branch: Standing | None) -> Earlier | None:
     last = record.put or record.ours
-    return Earlier(sources.standing(last.rendered), sources.standing(last.base)) if last else None
+    if last is None:
+        return None
+    files = branch.files if branch else None
+    return Earlier(sources.standing(last.rendered), sources.standing(last.base), files)

@@ -52,26 +52,34 @@ class Drop:
 Decision = Refused | Nothing | Propose | Publish | Reject | Drop
 
 
-def propose(draft: OpenDraft, packages: Collection[str]) -> Refused | Nothing | Propose:
-    """Return whether a draft is proposed: of the named packages no gate may be unmet, or of all without names."""
+def propose(
+    draft: OpenDraft, packages: Collection[str], *, accepts_conflicts: bool = False
+) -> Refused | Nothing | Propose:
+    """Return whether a draft is proposed: of the named packages no gate may be unmet, or of all without names.
+
+    A package with conflicts is refused unless the person accepts them.
+    """
     if draft.lifecycle == "Proposed":
         return Nothing(f"{draft.branch} is proposed as it stands")
     if not draft.paths:
         return Nothing(f"{draft.branch} offers nothing that {draft.destination.branch} does not have")
-    reasons = draft.refusals(packages)
+    reasons = (*_unaccepted(draft, packages, accepts_conflicts), *draft.refusals(packages))
     return Refused(reasons) if reasons else Propose()
 
 
-def approve(draft: OpenDraft, packages: Collection[str], at_once: bool) -> Refused | Nothing | Publish:
+def approve(
+    draft: OpenDraft, packages: Collection[str], at_once: bool, *, accepts_conflicts: bool = False
+) -> Refused | Nothing | Publish:
     """Return what of a draft is published. Only what is proposed may be, or what is to be proposed `at_once`.
 
-    Gates are asked again: they may have closed since (porch 7).
+    Gates and conflicts are checked again: a gate may have closed since, and another person may have proposed it.
     """
     paths = draft.paths_of(packages)
     if not paths:
         what = ", ".join(sorted(packages)) or draft.branch
         return Nothing(f"{draft.destination.branch} has everything that {what} offers")
-    reasons = (*_unproposed(draft, at_once), *draft.refusals(packages))
+    conflicts = _unaccepted(draft, packages, accepts_conflicts)
+    reasons = (*_unproposed(draft, at_once), *conflicts, *draft.refusals(packages))
     if reasons:
         return Refused(reasons)
     whole = not draft.others(packages)
@@ -85,6 +93,10 @@ def _unproposed(draft: OpenDraft, at_once: bool) -> tuple[Reason, ...]:
         return ()
     why = "has moved on since it was proposed" if draft.lifecycle == "Stale" else "is not proposed"
     return (Reason("NotProposed", f"{draft.branch} {why}; propose it first, or approve it with --propose"),)
+
+
+def _unaccepted(draft: OpenDraft, packages: Collection[str], accepts_conflicts: bool) -> tuple[Reason, ...]:
+    return () if accepts_conflicts else draft.open_conflicts(packages)
 
 
 def reject(draft: OpenDraft) -> Nothing | Reject:

@@ -90,7 +90,7 @@ def _of_resource(
         written = objects.get(resource.key)
         if written is not None:
             # a resource that is placed stands in the config as it is
-            yield replace(found, where=replace(found.where, file=written.file, line=written.document.line))
+            yield replace(found, where=replace(found.where, file=written.file, line=written.line))
         else:
             place = replace(found.where, package=str(variant.place), owner=str(variant.owner.key))
             yield replace(found, where=place)

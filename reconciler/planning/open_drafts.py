@@ -7,18 +7,22 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from reconciler.krm.conditions import Condition
+from reconciler.krm.digest import canonical_json
 from reconciler.krm.findings import Severity
 from reconciler.krm.yaml import YamlError, parse
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.planning.codes import MERGE_CONFLICT
+from reconciler.planning.conflicts import are_readable, recorded_conflicts
 from reconciler.planning.destination import Destination
 from reconciler.planning.ground import Ground, Objects
 from reconciler.planning.promoter import metadata_path
 from reconciler.planning.state import DraftBranch, PackageRecord
+from reconciler.rules.variants.points import CONDITION_PREFIX
 from reconciler.snapshot.objects import BlobId, CommitId, ObjectId, TreeId
 
 Lifecycle = Literal["Draft", "Proposed", "Stale"]
 _NAMED_PATHS = 3
+CONFLICTS_NOT_ACCEPTED = "ConflictsNotAccepted"
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,16 @@ class DraftedPackage:
     def blocked(self) -> tuple[Reason, ...]:
         """What keeps a newer version of it from being drafted; what stands may be published all the same."""
         return tuple(blocked_by(self.record))
+
+    @property
+    def conflicts(self) -> tuple[Mapping[str, Any], ...]:
+        """The conflicts that the status file records, and those of edits on the draft that only the state records.
+
+        People may edit the status file, so that a conflict can be missing there.
+        """
+        remembered = self.record.conflicts if self.record.put is not None and not self.removed else ()
+        listed = (*recorded_conflicts(self.status.get("conflicts")), *remembered)
+        return tuple({canonical_json(one): one for one in listed}.values())
 
     @property
     def removed(self) -> bool:
@@ -147,9 +161,26 @@ class OpenDraft:
     def _refusals(self, one: DraftedPackage) -> tuple[Reason, ...]:
         return (*one.faults, *(one.unmet if self.destination.deployment else ()))
 
+    def open_conflicts(self, packages: Collection[str] = ()) -> tuple[Reason, ...]:
+        """Return a reason for each of these packages, or of all without names, that has conflicts to be accepted."""
+        return tuple(
+            _conflict_reason(one)
+            for one in self.chosen(packages)
+            if one.conflicts or not are_readable(one.status.get("conflicts"))
+        )
+
     def warnings(self, packages: Collection[str] = ()) -> tuple[Reason, ...]:
         """Return the gates that are not met and hold up nothing, because nobody deploys from here (porch 7)."""
         return () if self.destination.deployment else tuple(gate for one in self.chosen(packages) for gate in one.unmet)
+
+
+def _conflict_reason(one: DraftedPackage) -> Reason:
+    number = len(one.conflicts)
+    conflicts = "1 conflict" if number == 1 else f"{number or 'unreadable'} conflicts"
+    message = (
+        f"{one.package} has {conflicts}; review them and give --accept-conflicts, or settle them on the draft and sync"
+    )
+    return Reason(CONFLICTS_NOT_ACCEPTED, message)
 
 
 def _clash(draft: OpenDraft, paths: list[str]) -> Reason | None:
@@ -254,6 +285,9 @@ def _status_faults(one: DraftedPackage, status: Mapping[str, Any] | None) -> Ite
         if one.record.put is not None:
             yield Reason("StatusUnreadable", f"{one.package}: its status file is missing or cannot be read; sync again")
         return
+    if not are_readable(status.get("conflicts")):
+        message = f"{one.package}: the conflicts in its status file cannot be read; restore the status file"
+        yield Reason("StatusUnreadable", message)
     for condition in _conditions(status):
         if condition.type == "Rendered" and condition.status != "True":
             why = f": {condition.message}" if condition.message else ""
@@ -273,7 +307,15 @@ def _unmet(package: str, gates: tuple[str, ...], conditions: tuple[Condition, ..
     for gate in dict.fromkeys(gates):
         condition = known.get(gate)
         if condition is None:
-            yield Reason("GateNotMet", f"{package}: {gate} is not reported")
+            yield Reason("GateNotMet", f"{package}: {gate} is not reported; {_next_step(gate)}")
         elif condition.status != "True":
+            reason = f" ({condition.reason})" if condition.reason else ""
             why = f": {condition.message}" if condition.message else ""
-            yield Reason("GateNotMet", f"{package}: {gate} is {condition.status}{why}")
+            yield Reason("GateNotMet", f"{package}: {gate} is {condition.status}{reason}{why}; {_next_step(gate)}")
+
+
+def _next_step(gate: str) -> str:
+    """Return what a person does to meet a gate."""
+    if gate.startswith(CONDITION_PREFIX):
+        return "add the object that is to be injected to the config, or an injector that names it, and sync"
+    return "set this condition to True in status.conditions of the Kptfile on the draft, or remove the gate"

@@ -126,6 +126,16 @@ class Draft:
     before: FileTree
     causes: tuple[str, ...]
 
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels of the draft: those of its variant when it was created."""
+        return self.variant.labels if self.record.put is None else self.record.labels
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """The annotations of the draft: those of its variant when it was created."""
+        return self.variant.annotations if self.record.put is None else self.record.annotations
+
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
@@ -161,12 +171,14 @@ class Held:
     """A package that nothing wants any more and that is kept as it is, for the reason in its finding (design 10.15).
 
     `existing` is how many its set had made when it was first held for that, 0 where it was held for another reason.
+    `on_target` is how many published packages its target had when it was first held for the share of those.
     """
 
     package: str
     record: PackageRecord
     finding: Finding
     existing: int = 0
+    on_target: int = 0
 
 
 How = Literal["proposed", "declined", "withdrawn", "orphaned", "recalled"]

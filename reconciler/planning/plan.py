@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeGuard
+from typing import Any
 
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
+from reconciler.krm.isolation import ScopeFailedError, boundary
 from reconciler.planning.branches import End, Grow, Layout
 from reconciler.planning.claims import Claims, ask, chosen
-from reconciler.planning.decide import READY, VALID, Question, finding_data
+from reconciler.planning.decide import READY, VALID, Question, failed_unexpectedly, finding_data
 from reconciler.planning.destination import Destination
 from reconciler.planning.drafts import Words, closed_heads, lay_out_all
 from reconciler.planning.fleet import DestinationPlan
@@ -30,7 +31,7 @@ from reconciler.planning.removals import (
 from reconciler.planning.state import DestinationState, Offer, PackageRecord
 from reconciler.planning.survey import Surveyed, Workshop
 from reconciler.planning.together import decide_together
-from reconciler.rules.variant import Variant
+from reconciler.rules.variant import ConfigSources, Variant
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId, blob_id
 
@@ -62,21 +63,36 @@ def decide_wanted(
 ) -> tuple[Decided, Mapping[str, Rendered]]:
     """Return what becomes of the packages that are wanted, by what is asked of each, and the renders that it took."""
     winners, losers = chosen(one.claims, one.ground.state)
-    asked = (asking(each, one.claims, one.ground) for name, each in winners.items() if name not in one.settled)
-    found = decide_together(asked, one.claims, one.ground, shop, one.settled)
-    outcomes = tuple(found.outcomes[name] for name in winners)
+    questions = [asking(each, one.claims, one.ground) for name, each in winners.items() if name not in one.settled]
+    found = decide_together(questions, one.claims, one.ground, shop, one.settled)
+    outcomes = dict(found.outcomes)
+    words: dict[str, Words] = {}
     # what a render has just read need not be read again to tell of it
-    words = {
-        each.variant.place.package: shop.writer.words(each, one.destination) for each in outcomes if _is_draft(each)
-    }
+    for question in questions:
+        package = question.variant.place.package
+        described = _described(question, outcomes[package], one.destination, shop)
+        if isinstance(described, Blocked):
+            outcomes[package] = described
+        elif described:
+            words[package] = described
+    in_order = tuple(outcomes[name] for name in winners)
     decided = Decided(
-        one.destination, one.claims, one.before, one.ground, shop, outcomes, tuple(losers), words, settled=one.settled
+        one.destination, one.claims, one.before, one.ground, shop, in_order, tuple(losers), words, settled=one.settled
     )
     return decided, found.rendered
 
 
-def _is_draft(outcome: Outcome) -> TypeGuard[Draft]:
-    return isinstance(outcome, Draft)
+def _described(
+    question: Question, outcome: Outcome, destination: Destination, shop: Workshop
+) -> Words | Blocked | None:
+    """Return the texts of a package's draft, or the outcome that replaces a draft whose texts cannot be written."""
+    if not isinstance(outcome, Draft):
+        return None
+    try:
+        with boundary(f"package {outcome.variant.place}"):
+            return shop.writer.words(outcome, destination)
+    except ScopeFailedError as error:
+        return failed_unexpectedly(question, error.failure)
 
 
 def plan_destination(decided: Decided, reconciled: Collection[ObjectKey]) -> DestinationPlan:
@@ -133,7 +149,8 @@ def _after(decided: Decided, ground: Ground, departures: Departures, layouts: It
             # its record is what it was left with
             continue
         if not _is_foreign(outcome) and not (isinstance(outcome, Blocked) and outcome.retry):
-            records[package] = _record(outcome, words.get(package), ground.branch_of(package))
+            record = _record(outcome, words.get(package), ground.branch_of(package))
+            records[package] = replace(record, sources=_sources(outcome.variant, record, decided))
     records |= {one.package: _held(one) for one in departures.held}
     for one in departures.leaving:
         records[one.package] = _kept(one.record, one.how, one.finding) if one.finding else one.record
@@ -142,12 +159,27 @@ def _after(decided: Decided, ground: Ground, departures: Departures, layouts: It
     # a branch that nothing was drafted for is not created, and must not count as seen
     stands = not ground.heads.absent or any(isinstance(layout, Grow) for layout in layouts)
     seen = ground.heads.branch if stands and ground.heads.branch else ground.state.seen
-    return replace(ground.state, seen=seen, packages=dict(sorted(records.items())), drafts=drafts)
+    root = decided.shop.origin.root or ground.state.config_root
+    packages = dict(sorted(records.items()))
+    return replace(ground.state, seen=seen, packages=packages, drafts=drafts, config_root=root)
+
+
+def _sources(variant: Variant, record: PackageRecord, decided: Decided) -> ConfigSources:
+    """Return the config files that a package comes from, as paths from the root of the config repository.
+
+    While the config has doubts, files that are recorded stay so: the objects that they had may come back.
+    """
+    directory, sources = decided.shop.origin.directory, variant.sources
+    found = {f"{directory}/{path}": ids for path, ids in sources.items()} if directory else sources
+    if decided.claims.complete or record.sources.items() <= found.items():
+        return found
+    return {**record.sources, **found}
 
 
 def _held(one: Held) -> PackageRecord:
     record = _kept(one.record, "held", one.finding)
-    return replace(record, outcome={**record.outcome, "existing": one.existing}) if one.existing else record
+    counts = {"existing": one.existing, "onTarget": one.on_target}
+    return replace(record, outcome={**record.outcome, **{name: count for name, count in counts.items() if count}})
 
 
 def _kept(record: PackageRecord, kind: str, finding: Finding) -> PackageRecord:
@@ -191,11 +223,7 @@ def _first_record(variant: Variant) -> PackageRecord:
 
 
 def _drafted(draft: Draft, offer: Offer, branch: str) -> PackageRecord:
-    record = draft.record
-    if record.put is None:
-        # porch 9: a new draft has the labels and annotations of its variant, an open one keeps those it was made with
-        record = replace(record, labels=draft.variant.labels, annotations=draft.variant.annotations)
-    record = record.offered(offer, branch)
+    record = replace(draft.record, labels=draft.labels, annotations=draft.annotations).offered(offer, branch)
     seen = replace(draft.seen, drafted=None if offer.rendered == draft.seen.published else offer.rendered)
     found = _found("drafted", draft.variant, draft.rendered.findings)
     return replace(record, seen=seen, render=draft.rendered.render_status, outcome=found)

@@ -14,6 +14,8 @@ from typing import Any
 from reconciler.krm.conditions import Condition
 from reconciler.krm.trailers import read_trailers
 from reconciler.krm.yaml import YamlError, parse
+from reconciler.planning.approvals import DELAY as APPROVAL_DELAY
+from reconciler.planning.approvals import POLICY as APPROVAL_POLICY
 from reconciler.planning.destination import STATUS_FOLDER
 from reconciler.planning.ground import Ground
 from reconciler.planning.ingredients import Sources
@@ -42,6 +44,34 @@ class _Claim:
     @property
     def is_told(self) -> bool:
         return self.published is not None or self.drafted is not None
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels that the last draft was created with; those of the variant where no status file has them."""
+        found = self._metadata("labels")
+        return self.variant.labels if found is None else found
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """The annotations that the last draft was created with, as `labels`.
+
+        Everyone who can push to a draft can edit its status file. So annotations that publish drafts count only if
+        the variant has the same.
+        """
+        found = self._metadata("annotations")
+        if found is None:
+            return self.variant.annotations
+        names = (APPROVAL_POLICY, APPROVAL_DELAY)
+        if all(found.get(name) == self.variant.annotations.get(name) for name in names):
+            return found
+        return {name: value for name, value in found.items() if name not in names}
+
+    def _metadata(self, field: str) -> Mapping[str, str] | None:
+        status = self.drafted if self.drafted is not None else self.published
+        found = (status or {}).get(field)
+        if not isinstance(found, dict):
+            return None
+        return {name: value for name, value in found.items() if isinstance(name, str) and isinstance(value, str)}
 
 
 def recover(ground: Ground, variants: Iterable[Variant], sources: Sources) -> Ground:
@@ -75,7 +105,7 @@ def _record(ground: Ground, one: _Claim, sources: Sources, tagged: Sequence[Tagg
         return None
     variant = one.variant
     record = PackageRecord(
-        variant.owner, owned=one.is_told, labels=variant.labels, annotations=variant.annotations,
+        variant.owner, owned=one.is_told, labels=one.labels, annotations=one.annotations,
         workspace=max(map(_workspace, tagged), default=0), revision=max((tag.number for tag in tagged), default=0),
     )  # fmt: skip
     if one.published is not None:

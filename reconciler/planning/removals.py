@@ -10,13 +10,14 @@ from reconciler.krm.identity import ObjectKey
 from reconciler.planning.branches import End, Grow, Keep, Layout, Step, Wishes, begin_anew, lay_out
 from reconciler.planning.claims import Claims
 from reconciler.planning.codes import REMOVAL_DECLINED, REMOVAL_PROPOSED, REMOVAL_WAITS
+from reconciler.planning.confirmed import is_named_in_finding
 from reconciler.planning.destination import are_nested
 from reconciler.planning.drafts import as_it_is, put_back
 from reconciler.planning.ground import Ground
 from reconciler.planning.outcome import Held, Leaving
 from reconciler.planning.state import DestinationState, DraftBranch, PackageRecord, Removal, Seen
 from reconciler.rules.codes import DELETION_HELD
-from reconciler.rules.guards import ACK_DELETIONS, deletion_hash
+from reconciler.rules.guards import ACK_DELETIONS, deletion_hash, exceeds, held_message
 from reconciler.rules.variant import Place
 from reconciler.rules.variants.naming import TargetKey
 from reconciler.snapshot.objects import CommitId, TreeId
@@ -52,22 +53,90 @@ def find_departures(ground: Ground, claims: Claims, reconciled: Collection[Objec
     }
     doubt = _doubt(gone, ground, claims)
     found = [_departure(_Gone(package, record, ground, claims), doubt, reconciled) for package, record in gone.items()]
-    return Departures(
+    departures = Departures(
         tuple(one for one in found if isinstance(one, Held)), tuple(one for one in found if isinstance(one, Leaving))
     )
+    return _guard_target(departures, gone, ground, claims)
 
 
-def _doubt(gone: Mapping[str, PackageRecord], ground: Ground, claims: Claims) -> str:
+def _guard_target(
+    departures: Departures, gone: Mapping[str, PackageRecord], target: Ground, claims: Claims
+) -> Departures:
+    """Return the departures, with all that would leave the target held where it is too much at once.
+
+    Only published packages count: a withdrawn draft loses nothing. Packages that are confirmed on their set need no
+    second confirmation. Records of earlier versions do not have the file of the owner, so that its deletion is not
+    proved: those packages always wait for a confirmation.
+    """
+    leaving = [one for one in departures.leaving if _removes_published(one, target, claims)]
+    if not leaving:
+        return departures
+    name = target.destination.name
+    doomed = [TargetKey(name, one.package) for one in leaving]
+    records = [target.state.packages[one.package] for one in leaving]
+    if _is_confirmed(doomed, records, gone, claims):
+        return departures
+    counted = [record.outcome.get("onTarget") for record in records]
+    published = _published(target)
+    total = min([published, *(count for count in counted if count)])
+    is_recorded = all(one.sources for one in records)
+    if is_recorded and not exceeds(len(doomed), total, claims.max_delete_percent):
+        return departures
+    title = target.destination.title
+    why = held_message(doomed, total, f"published packages of {title}", title)
+    if not is_recorded:
+        why = f"an earlier version has not recorded the file of its owner, which would prove the deletion; {why}"
+    held = [replace(_held_on_target(one, target, why), on_target=total) for one in leaving]
+    return Departures((*departures.held, *held), tuple(one for one in departures.leaving if one not in leaving))
+
+
+def _removes_published(one: Leaving, target: Ground, claims: Claims) -> bool:
+    """Return whether this pass removes or orphans a published package without a confirmation."""
+    record, key = target.state.packages[one.package], target.destination.key
+    if record.removal is not None or one.how not in ("proposed", "orphaned"):
+        return False
+    guard = claims.guards.get(record.owner.set or record.owner.key)
+    is_confirmed = guard is not None and Place(key.namespace, key.name, one.package) in guard.confirmed
+    return not is_confirmed and target.at(target.heads.branch, one.package)[0] is not None
+
+
+def _is_confirmed(
+    doomed: Collection[TargetKey], records: Collection[PackageRecord], gone: Mapping[str, PackageRecord], claims: Claims
+) -> bool:
+    """Return whether the object of the target confirms these removals.
+
+    By their hash, by the hash of all departing packages, or by the hash in the recorded finding of each.
+    """
+    name = next(iter(doomed)).repo
+    everything = [TargetKey(name, package) for package, one in gone.items() if one.removal is None]
+    if not claims.acknowledged.isdisjoint({deletion_hash(doomed), deletion_hash(everything)}):
+        return True
+    return any(all(is_named_in_finding(record, token) for record in records) for token in claims.acknowledged)
+
+
+def _published(target: Ground) -> int:
+    """Return how many packages of the target are published and not on their way out."""
+    packages = (package for package, _ in target.state.standing())
+    return sum(target.at(target.heads.branch, package)[0] is not None for package in packages)
+
+
+def _held_on_target(one: Leaving, target: Ground, why: str) -> Held:
+    place = f"{target.destination.name}/{one.package}"
+    finding = DELETION_HELD.finding(f"package {place} is kept though {one.why}: {why}", target.destination.where)
+    return Held(one.package, target.state.packages[one.package], finding)
+
+
+def _doubt(gone: Mapping[str, PackageRecord], target: Ground, claims: Claims) -> str:
     """Return why it is not proved that anything is gone, or ""."""
     if claims.doubt:
         return f"whether it is still wanted cannot be told: {claims.doubt}"
-    new = [TargetKey(ground.destination.name, package) for package, one in gone.items() if one.removal is None]
+    new = [TargetKey(target.destination.name, package) for package, one in gone.items() if one.removal is None]
     token = deletion_hash(new)
-    if not claims.ownerless or not new or claims.acknowledged == token:
+    if not claims.ownerless or not new or token in claims.acknowledged:
         return ""
     return (
         "the config has nothing at all that wants packages, as if another folder were read; to confirm,"
-        f' annotate {ground.destination.title} with {ACK_DELETIONS}: "{token}"'
+        f' annotate {target.destination.title} with {ACK_DELETIONS}: "{token}"'
     )
 
 
@@ -142,10 +211,19 @@ def _guarded(one: _Gone) -> Held | None:
 
 
 def _early(one: _Gone, reconciled: Collection[ObjectKey]) -> Held | None:
-    """Return why it is too early: the new place is not there yet (porch 6.4), or others are made from it (porch 7)."""
+    """Return why it is too early.
+
+    The new place is not there yet, another owner that is not ready may ask for the package, or the package is the
+    upstream of others.
+    """
     home, key = one.claims.home(one.record.owner), one.record.owner.key
     if home and key not in reconciled and not _in_each_others_way(one, home.repository, home.package):
         return one.held(REMOVAL_WAITS, f"package {one.place} stays until {key} has its package at {home}")
+    owner, destination = one.record.owner, one.ground.destination.key
+    place = Place(destination.namespace, destination.name, one.package)
+    if claimant := one.claims.unready.claimant(place, owner, is_gone=one.claims.is_gone(owner)):
+        message = f"package {one.place} stays though {one.why}: {claimant}, which is not ready, may ask for it"
+        return one.held(REMOVAL_WAITS, message)
     if dependent := one.claims.dependents.get(one.package):
         return one.held(REMOVAL_WAITS, f"package {one.place} stays though {one.why}: it is the upstream of {dependent}")
     return None

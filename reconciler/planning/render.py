@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
@@ -14,28 +14,31 @@ from reconciler.packages.clone import UpstreamAt, clone, lock_of
 from reconciler.packages.context import ensure_context
 from reconciler.packages.functions.function import Item
 from reconciler.packages.functions.registry import BUILTIN
-from reconciler.packages.kptfile import KPTFILE, FunctionSpec, Kptfile, Profile, read_kptfile
+from reconciler.packages.kptfile import KPTFILE, FunctionSpec, Kptfile, Profile, credential_findings, read_kptfile
 from reconciler.packages.pipeline import Functions, RenderFailure, RenderResult
 from reconciler.packages.pipeline import render as run_pipeline
 from reconciler.packages.update import MergeOptions
 from reconciler.planning.codes import (
     FUNCTION_UNAVAILABLE,
+    LOCAL_FILE_IN_THE_WAY,
     MERGE_CONFLICT,
     PATH_REFUSED,
     RENDER_FAILED,
     UPSTREAM_LOCK_MISSING,
 )
 from reconciler.planning.conflicts import place_of
+from reconciler.planning.destination import folders_above
 from reconciler.planning.last_mile import Had, LastMile, overridden_condition
 from reconciler.planning.outcome import Rendered
-from reconciler.planning.source import Ingredients, Source, mix, overruled
+from reconciler.planning.source import REPLACING, Ingredients, Source, local_special, mix, overruled, without_special
 from reconciler.planning.stages import FilesStage, FunctionStage, PolicyStage, Stage
 from reconciler.planning.template_edits import told_apart
 from reconciler.planning.templates import Templating
+from reconciler.planning.unkept import Unkept, find_unkept
 from reconciler.rules.secrets_in_branch import secret_findings
-from reconciler.rules.variant import ConflictPolicy, Injected, Upstream, Variant
+from reconciler.rules.variant import ConflictPolicy, Injected, Upstream, Variant, default_conflict_policy
 from reconciler.snapshot.catalog import Catalog
-from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.files import FileTree, SpecialEntry
 from reconciler.snapshot.trace import Answers, View
 
 RENDERED = "Rendered"
@@ -47,17 +50,24 @@ CRD_GROUP, CRD_KIND = "apiextensions.k8s.io", "CustomResourceDefinition"
 class Engine:
     """How packages are rendered: by our habits (`safe`) or kpt's (`compat`), and by which functions.
 
-    `conflict_policy` says who wins where both sides changed the same; a variant's own `conflictPolicy` goes before it.
+    `conflict_policy` says who wins where both sides changed the same, None for the default of the profile; a variant's
+    own `conflictPolicy` goes before it.
     `merging` is the profile's, with switches of its own. `blocks_secrets`: a Secret with values withholds its package.
     `skipped` is a mutator to do without, by its package and its number there, where somebody wants to see what it does.
     """
 
     profile: Profile
-    conflict_policy: ConflictPolicy = "upstream"
+    conflict_policy: ConflictPolicy | None = None
     functions: Functions = BUILTIN
     merging: MergeOptions = field(default_factory=MergeOptions)
     blocks_secrets: bool = False
     skipped: tuple[str, int] | None = None
+
+    def policy_of(self, variant: Variant, *, is_generated: bool) -> ConflictPolicy:
+        """Return who wins conflicts in a package. What a controller generates is the controller's."""
+        if is_generated:
+            return "upstream"
+        return variant.conflict_policy or self.conflict_policy or default_conflict_policy(self.profile)
 
 
 @dataclass(frozen=True)
@@ -96,8 +106,9 @@ def render(variant: Variant, made: Ingredients, by: Renderer) -> Rendered:
     `Rendered=False` (design 10.19). Raises InterruptedFunctionError.
     """
     view, engine = View(by.answers), by.engine
+    special, made = local_special(made), without_special(made)
     made = told_apart(made, by.templating.rules) if variant.cluster else made
-    policy = "upstream" if made.is_generated else variant.conflict_policy or engine.conflict_policy
+    policy = engine.policy_of(variant, is_generated=made.is_generated)
     options = _merge_options(made, engine, policy, view)
     source = mix(made, variant.strategy, options)
     if by.adjust and not errors(source.findings):
@@ -106,12 +117,14 @@ def render(variant: Variant, made: Ingredients, by: Renderer) -> Rendered:
     run = _Run(variant, source, view, by.keeps_stages)
     rendered = run.render(made, by) if not errors(found) else Rendered(source.files)
     if not errors((*found, *rendered.findings)):
-        rendered = _without_secrets(rendered, engine)
+        rendered = _with_special(_without_secrets(rendered, engine), special, variant)
     told = (*found, *rendered.findings)
     # what is generated is mended in the config
     places = view.places if made.is_generated else {}
     findings = (*variant.findings, *in_package(at_places(told, places), str(variant.place), str(variant.owner.key)))
     overruled = tuple(_overruled(source, run.ruled, options))
+    if not errors(findings):
+        source = _with_unkept(source, find_unkept(made, rendered.files, (*source.conflicts, *overruled)))
     return replace(
         rendered,
         has_roles=bool(variant.cluster) and by.templating.concerns(rendered.files),
@@ -124,6 +137,36 @@ def render(variant: Variant, made: Ingredients, by: Renderer) -> Rendered:
         merging=options,
         stages=tuple(run.stages),
     )
+
+
+def _with_unkept(source: Source, unkept: Unkept) -> Source:
+    return replace(source, updated=(*source.updated, *unkept.published), drafted=(*source.drafted, *unkept.drafted))
+
+
+def _with_special(rendered: Rendered, special: Mapping[str, SpecialEntry], variant: Variant) -> Rendered:
+    """Return the package with its local links and submodules, and error findings if not everything has its place."""
+    kinds = {**dict.fromkeys(rendered.files, "file"), **{path: one.kind for path, one in special.items()}}
+    found = [
+        *_path_faults(variant, kinds),
+        *_clashes(kinds),
+        *(_taken(path, one) for path, one in special.items() if path in rendered.files),
+    ]
+    if not found:
+        return replace(rendered, files=rendered.files.with_special(special))
+    return replace(rendered, findings=(*rendered.findings, *found), reason=found[0].code)
+
+
+def _clashes(kinds: Mapping[str, str]) -> Iterator[Finding]:
+    for path in kinds:
+        above = next((one for one in folders_above(path) if one in kinds), None)
+        if above is not None:
+            message = f"the package must not contain both the {kinds[above]} {above} and {path}, which is below it"
+            yield LOCAL_FILE_IN_THE_WAY.finding(f"{message} (next step: rename or delete one of them)", Where(above))
+
+
+def _taken(path: str, entry: SpecialEntry) -> Finding:
+    message = f"the {entry.kind} {path} is in the place of a file of the package (next step: rename or delete it)"
+    return LOCAL_FILE_IN_THE_WAY.finding(message, Where(path))
 
 
 def _without_secrets(rendered: Rendered, engine: Engine) -> Rendered:
@@ -184,7 +227,7 @@ class _Run:
         seen: list[FunctionStage] = []
         watch = partial(_note, seen) if self.keeps_stages else None
         result = run_pipeline(files, engine.functions, engine.profile, skipped=engine.skipped, watch=watch)
-        if faults := _path_faults(self.variant, result.files):
+        if faults := (*_path_faults(self.variant, result.files), *_credential_faults(result.files)):
             return Rendered(result.files, findings=(*self.findings, *faults), trace=result.asked), True
         self.ruled.append(("pipeline", result.files))
         if result.failure is None:
@@ -227,7 +270,8 @@ def _merge_options(made: Ingredients, engine: Engine, policy: ConflictPolicy, vi
 
 
 def _blocking(source: Source) -> Iterator[Finding]:
-    for one in source.conflicts:
+    # the draft of a strategy that replaces local changes is intended; its conflict records list what it replaced
+    for one in (one for one in source.conflicts if one.rule not in REPLACING):
         place = " ".join(part for part in (one.resource, one.pointer) if part)
         message = f"{place} was changed here and upstream, and the conflictPolicy is block"
         yield MERGE_CONFLICT.finding(message, Where(one.file, pointer=one.pointer))
@@ -242,10 +286,19 @@ def _overruled(source: Source, stages: Iterable[tuple[str, FileTree]], options: 
                 yield one
 
 
-def _path_faults(variant: Variant, files: FileTree) -> tuple[Finding, ...]:
+def _path_faults(variant: Variant, files: Iterable[str]) -> tuple[Finding, ...]:
     where = Where(object=str(variant.owner.key))
     faults = filter(None, map(tree_path_fault, files))
     return tuple(PATH_REFUSED.finding(f"{variant.place}: {fault}", where) for fault in faults)
+
+
+def _credential_faults(files: FileTree) -> Iterator[Finding]:
+    """Yield an error for each URL with credentials in a Kptfile: they must not be copied to another branch."""
+    for path, file in files.items():
+        # every URL with user information contains an @, also as an escape of YAML, and most Kptfiles contain none
+        if path.rpartition("/")[2] == KPTFILE and (b"@" in file.data or b"\\" in file.data):
+            kptfile = read_kptfile(file.data)
+            yield from credential_findings(kptfile, path) if isinstance(kptfile, Kptfile) else ()
 
 
 def _cloned(

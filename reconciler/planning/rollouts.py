@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from reconciler.krm.isolation import InternalFailure, ScopeFailedError, boundary
 from reconciler.planning.claims import ask, chosen
 from reconciler.planning.decide import is_current
 from reconciler.planning.last_mile import ROLLOUT, LastMile
@@ -13,6 +14,7 @@ from reconciler.planning.state import PackageRecord, Seen
 from reconciler.planning.survey import Surveyed
 from reconciler.rules.overrides.rollout import Behind, Gate, Progress, Published, RuleId, Unknown, gate
 from reconciler.rules.variant import Variant
+from reconciler.snapshot.objects import TreeId
 from reconciler.snapshot.trace import Answers, question
 
 # since when the packages of each cluster are published as they are, as far as anybody has looked
@@ -48,6 +50,7 @@ class Progresses:
         self._last_mile = last_mile
         self._current: dict[tuple[str, str], bool] = {}
         self.is_unsure = False
+        self.failures: list[InternalFailure] = []
 
     def rollouts(self, now: int) -> Rollouts:
         """Return the gates as they are `now`, in seconds since 1970."""
@@ -58,9 +61,10 @@ class Progresses:
         return Rollouts(gates, self.is_unsure)
 
     def _left_open(self, rule: RuleId, found: Gate) -> Gate:
-        """Return the gate with the clusters open that today's text has come to, if nothing is known against that.
+        """Return the gate with the clusters open that today's text has come to, unless an earlier wave went back.
 
-        Else whatever has to be rendered on clusters of earlier waves would take it off drafts, and put it back after.
+        Otherwise an unrelated change on a cluster of an earlier wave, such as a new version or a new package, would
+        close a wave that is open, and take today's text off its drafts.
         """
         return replace(found, open=found.open | {one for one in found.undecided if self._has_arrived(rule, one)})
 
@@ -73,12 +77,10 @@ class Progresses:
         return True in answers and False not in answers
 
     def _arrived(self, rule: RuleId, variant: Variant, surveyed: Surveyed) -> bool | None:
-        """Return whether a package was last made with today's text; None if the rule is not for it."""
+        """Return whether a package was last made with today's text; None if it was made without the rule, or never."""
         record = _record(variant, surveyed)
         answer = record.trace.get(question(ROLLOUT, str(rule), variant.cluster)) if record else None
-        if answer is None and record and self._is_current(variant, surveyed):
-            return None
-        return answer == self._last_mile.rollouts[rule].digest
+        return None if answer is None else answer == self._last_mile.rollouts[rule].digest
 
     def _of(self, rule: RuleId, cluster: str) -> Iterator[Progress]:
         if cluster not in self._surveyed:
@@ -87,6 +89,14 @@ class Progresses:
         if surveyed is None:
             yield Unknown()
             return
+        try:
+            with boundary(f"the rollout {rule} on cluster {cluster}"):
+                yield from tuple(self._of_known(rule, surveyed))
+        except ScopeFailedError as error:
+            self.failures.append(error.failure)
+            yield Unknown()
+
+    def _of_known(self, rule: RuleId, surveyed: Surveyed) -> Iterator[Progress]:
         winners, _ = chosen(surveyed.claims, surveyed.ground.state)
         for variant in winners.values():
             told = self._progress(rule, variant, surveyed)
@@ -97,25 +107,32 @@ class Progresses:
 
     def _progress(self, rule: RuleId, variant: Variant, surveyed: Surveyed) -> Progress | None:
         package, record = variant.place.package, _record(variant, surveyed)
+        today = self._last_mile.rollouts[rule]
+        ours = record.ours if record else None
+        is_published = ours is not None and surveyed.ground.look(package).published is not None
+        if record and ours and is_published and ours.rules.get(rule) == today.text:
+            # a draft of a newer version, made for another reason, does not take the text back
+            return Published(package, self._since(record, surveyed, package, ours.rendered))
         if record is None or not self._is_current(variant, surveyed):
             return Unknown(package)
+        has_retreated = any(one.offer.rules.get(rule) == today.text for one in record.revisions)
         answer = record.trace.get(question(ROLLOUT, str(rule), variant.cluster))
         if answer is None:
-            return Behind(package) if rule in record.rules else None
-        if answer != self._last_mile.rollouts[rule].digest:
+            return Behind(package, has_retreated) if rule in record.rules else None
+        if answer != today.digest:
             # nobody asks before the wave of this cluster is open: it is rendered with today's text by this very pass
             return Unknown(package)
         if record.outcome.get("kind") == "blocked" or not _is_published(record, surveyed.ground.look(package)):
-            return Behind(package)
-        return Published(package, self._since(record, surveyed, package))
+            return Behind(package, has_retreated)
+        return Published(package, self._since(record, surveyed, package, record.wanted))
 
-    def _since(self, record: PackageRecord, surveyed: Surveyed, package: str) -> int:
+    def _since(self, record: PackageRecord, surveyed: Surveyed, package: str, tree: TreeId | None) -> int:
         """Return when what is published was; what was there before us has been there for ever.
 
         A commit of ours has the date of its content, and may become what is published much later: then it counts since
         when it was seen there.
         """
-        brought = [one.commit for one in record.revisions if one.offer.rendered == record.wanted]
+        brought = [one.commit for one in record.revisions if one.offer.rendered == tree]
         if not brought:
             return 0
         objects, name = surveyed.ground.objects, surveyed.destination.name

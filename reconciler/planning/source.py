@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from reconciler.krm.conflicts import Conflict
+from reconciler.krm.conflicts import ABSENT, Conflict
 from reconciler.krm.findings import Finding, errors
 from reconciler.packages.clone import lock_of, upstream_of
 from reconciler.packages.kptfile import KPTFILE, Strategy
@@ -13,7 +13,7 @@ from reconciler.packages.update import MergeOptions, Updated, merge, strategy_of
 from reconciler.planning.conflicts import place_of, still_stands, without_repeats
 from reconciler.planning.last_mile import Had
 from reconciler.rules.variant import Earlier
-from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.files import FileTree, SpecialEntry
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,14 @@ class Standing:
     def is_edited(self) -> bool:
         """Whether people changed it."""
         return self.files.id != self.rendered.id
+
+    def without_special(self) -> Standing:
+        """Return it without symbolic links and submodules, which no merge reads."""
+        trees = {name: getattr(self, name).with_special({}) for name in _TREES}
+        return replace(self, **trees)
+
+
+_TREES = ("files", "rendered", "merged", "plain", "base")
 
 
 @dataclass(frozen=True)
@@ -93,6 +101,33 @@ class Source:
         return self.files.id != self.base.id
 
 
+def local_special(made: Ingredients) -> Mapping[str, SpecialEntry]:
+    """Return the symbolic links and submodules of a package, all of which are local changes: no renderer creates any.
+
+    Those of the cluster branch count, with the local changes on the draft since our last commit there.
+    """
+    published = made.ours.files.special if made.ours else {}
+    if made.put is None:
+        return published
+    drafted, written = made.put.files.special, made.put.rendered.special
+    changed = {path for path in {*drafted, *written} if drafted.get(path) != written.get(path)}
+    kept = {path: one for path, one in published.items() if path not in changed}
+    return {**kept, **{path: drafted[path] for path in changed if path in drafted}}
+
+
+def without_special(made: Ingredients) -> Ingredients:
+    """Return the ingredients without symbolic links and submodules."""
+    return replace(
+        made,
+        ours=made.ours.without_special() if made.ours else None,
+        put=made.put.without_special() if made.put else None,
+    )
+
+
+# the rule of a conflict about an edit that no merge noticed
+NOT_KEPT = "not-kept"
+# the update strategies that replace local changes, each also the rule of the conflicts that record them
+REPLACING: tuple[Strategy, ...] = ("copy-merge", "force-delete-replace")
 NO_SOURCE = Source(FileTree(), FileTree(), FileTree())
 
 
@@ -124,19 +159,40 @@ def _with_published_edits(made: Ingredients, strategy: Strategy | None, options:
     if made.is_generated:
         updated = merge(made.ours.base, made.came, local, options)
     else:
-        updated = update(made.ours.base, made.came, local, strategy or strategy_of(upstream_of(local)), options)
+        chosen = strategy or strategy_of(upstream_of(local))
+        updated = update(made.ours.base, made.came, local, chosen, options)
+        if chosen in REPLACING:
+            updated = updated.noting(_replaced(made.ours.base, local, updated, chosen))
     return Source(
         updated.files, updated.files, made.came,
         updated=(*taken.conflicts, *updated.conflicts), findings=(*taken.findings, *updated.findings),
     )  # fmt: skip
 
 
+def _replaced(base: FileTree, local: FileTree, updated: Updated, strategy: Strategy) -> list[Conflict]:
+    """Return a conflict for each file whose local change an update strategy replaced."""
+    known = {one.file for one in updated.conflicts}
+    paths = sorted(path for path in {*base, *local} if base.get(path) != local.get(path))
+    found = []
+    for path in paths:
+        # these strategies merge the Kptfile, with records of its own
+        if path == KPTFILE or path in known or updated.files.get(path) == local.get(path):
+            continue
+        was, here, now = (one.id if (one := tree.get(path)) else ABSENT for tree in (base, local, updated.files))
+        found.append(Conflict("file", "", was, here, now, "upstream", strategy, file=path))
+    return found
+
+
 def _with_drafted_edits(source: Source, put: Standing, options: MergeOptions) -> Source:
     taken = _taken_out(put, options)
-    merged = _merged(put.plain, source.plain, taken.files, options)
+    # both sides have local changes: those of the cluster branch, and those of the draft
+    both_local = replace(options, rules=replace(options.rules, keeps_lines=True))
+    merged = _merged(put.plain, source.plain, taken.files, both_local)
     told = (*taken.conflicts, *merged.conflicts)
     again = set(map(place_of, told))
-    remembered = (one for one in put.conflicts if place_of(one) not in again and still_stands(one, merged.files))
+    # what a whole render did not keep is looked for again after this one (`unkept`)
+    known = (one for one in put.conflicts if one.rule != NOT_KEPT)
+    remembered = (one for one in known if place_of(one) not in again and still_stands(one, merged.files))
     return replace(
         source,
         files=merged.files,
@@ -179,7 +235,9 @@ def _taken_out(standing: Standing, options: MergeOptions) -> Updated:
     """
     if not standing.is_edited:
         return Updated(standing.merged)
-    theirs = replace(options, rules=replace(options.rules, winner="local", weaves_items=True))
+    rules = replace(options.rules, winner="local", weaves_items=True)
+    # a function may have given a resource another kind, name or namespace between the two sides
+    theirs = replace(options, rules=rules, match_positions=True)
     taken = merge(standing.rendered, standing.merged, standing.files, theirs)
     # people win wherever there is something to merge; where they lose, as with a file that they broke, it must be told
     return replace(taken, conflicts=tuple(one for one in taken.conflicts if one.chosen == "upstream"))

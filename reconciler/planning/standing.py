@@ -30,6 +30,10 @@ class Repository(Protocol):
         """Return the blob that stands at a path of a commit; None when there is none."""
         ...
 
+    def obstacle(self, commit: CommitId, path: str, *, is_file: bool = False) -> str | None:
+        """Return the path of what occupies the place of a folder, or of a regular file; None if the place is free."""
+        ...
+
     def files(self, tree: TreeId) -> FileTree:
         """Return the regular files of a tree."""
         ...

@@ -9,15 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from sys import intern
 from typing import Any
 
+from reconciler.caching import cached
 from reconciler.krm.digest import digest
 from reconciler.krm.identity import ObjectKey
+from reconciler.krm.isolation import ExpectedError
 from reconciler.krm.json_lines import json_lines
 from reconciler.rules.overrides.rollout import RuleId, rule_id_of
-from reconciler.rules.variant import DeletionPolicy, Owner
+from reconciler.rules.variant import ConfigSources, DeletionPolicy, Owner, object_of
 from reconciler.snapshot.objects import BlobId, CommitId, TreeId
 
 # a commit of another format must not be built on (`written_anew`)
@@ -29,15 +31,16 @@ _TEXTS = "texts/"
 # the kind of what made an owner, where it is not the usual one
 _MAKERS = {"Plugin": "PluginPreset"}
 _NOTHING: Mapping[Any, Any] = {}
+_NO_SOURCES: ConfigSources = {}
 # room for what is said of every package of a large catalogue, and of its faults, on whatever cluster
 _SHARED = 4_096
 
 
-class EngineTooOldError(Exception):
+class EngineTooOldError(ExpectedError):
     """The state was written by a newer engine; an older one must leave the destination alone (design 10.10)."""
 
 
-class StateUnreadableError(Exception):
+class StateUnreadableError(ExpectedError):
     """Somebody else wrote the state, or spoilt it: the destination is left alone until the ref is mended or deleted."""
 
 
@@ -137,7 +140,8 @@ class PackageRecord:
     branch that `put` is on: an offer keeps its branch whatever the settings say later. `dropped`
     is the source, without edits of the draft, of an offer that people have just declined with such edits on it.
     `policies` says how the last render used override policies (kubeadmiral 10.4), `rules` by which texts of their
-    rules it was made.
+    rules it was made. `sources` are the config files that the package comes from, as paths from the root of the config
+    repository, each with the ids of its objects (`object_id`).
     """
 
     owner: Owner
@@ -164,6 +168,7 @@ class PackageRecord:
     dropped: TreeId | None = None
     policies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     rules: Mapping[RuleId, str] = field(default_factory=dict)
+    sources: ConfigSources = field(default_factory=dict)
 
     def tombstone(self) -> PackageRecord:
         """Return what is left of the record when its owner gave the package up: numbers are never used again."""
@@ -212,6 +217,8 @@ class OpenRequest:
     `number` is 0 while it waits to be opened. `read` is a digest of what its words and verdict were made from, `change`
     of what it changes, equal on all clusters where that is the same, `told` of the verdict as the forge has it.
     `readied`: we marked it ready for review, because the draft was proposed.
+    `unlabelled` is a head of the draft, with conflicts, at which the request was seen without the label that accepts
+    them: a label that is there later was set for this head.
     """
 
     number: int = 0
@@ -219,10 +226,11 @@ class OpenRequest:
     change: str = ""
     told: str = ""
     readied: bool = False
+    unlabelled: str = ""
 
     def as_data(self) -> dict[str, Any]:
-        """Return it as JSON data."""
-        return dict(vars(self))
+        """Return it as JSON data; an older version can read it unless the draft has conflicts."""
+        return {name: value for name, value in vars(self).items() if value or name != "unlabelled"}
 
 
 @dataclass(frozen=True)
@@ -249,7 +257,10 @@ class DraftBranch:
 
 @dataclass(frozen=True)
 class DestinationState:
-    """What the state ref of one destination says; url has no credentials."""
+    """What the state ref of one destination says; url has no credentials.
+
+    `config_root` is the first commit of the config branch, "" for a plain folder: another history has another one.
+    """
 
     url: str
     branch: str
@@ -257,6 +268,12 @@ class DestinationState:
     seen: CommitId | None = None
     drafts: Mapping[str, DraftBranch] = field(default_factory=dict)
     packages: Mapping[str, PackageRecord] = field(default_factory=dict)
+    config_root: str = ""
+
+    @cached_property
+    def sources(self) -> tuple[ConfigSources, ...]:
+        """The config files that owned packages come from. Equal mappings of one process are mostly one object."""
+        return tuple({id(one.sources): one.sources for one in self.packages.values() if one.owned}.values())
 
     def standing(self) -> Iterator[tuple[str, PackageRecord]]:
         """Yield the packages that somebody has here; what is on its way out was let go before, and counts no more."""
@@ -301,9 +318,10 @@ def _is_same(one: PackageRecord, other: PackageRecord | None) -> bool:
 
 def _destination_file(state: DestinationState) -> bytes:
     drafts = {name: draft.as_data() for name, draft in state.drafts.items()}
+    config = {"config": {"root": state.config_root}} if state.config_root else {}
     return json_lines({
         "format": FORMAT, "url": state.url, "branch": state.branch, "directory": state.directory,
-        "seen": state.seen, "drafts": drafts,
+        "seen": state.seen, "drafts": drafts, **config,
     })  # fmt: skip
 
 
@@ -329,7 +347,7 @@ def read_state(files: Mapping[str, bytes]) -> DestinationState:
     """Read what `write_state` wrote; raises EngineTooOldError on a newer format number, else StateUnreadableError."""
     try:
         return _read(files)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise StateUnreadableError(f"the state is not one that this engine wrote ({error!r})") from error
 
 
@@ -348,7 +366,8 @@ def _read(files: Mapping[str, bytes]) -> DestinationState:
         if path.startswith("packages/")
     }
     drafts = {name: _read_draft(draft) for name, draft in data["drafts"].items()}
-    return DestinationState(data["url"], data["branch"], data["directory"], data["seen"], drafts, packages)
+    root = data.get("config", _NOTHING).get("root", "")
+    return DestinationState(data["url"], data["branch"], data["directory"], data["seen"], drafts, packages, root)
 
 
 def _read_draft(data: Mapping[str, Any]) -> DraftBranch:
@@ -382,6 +401,7 @@ def _record_data(record: PackageRecord) -> dict[str, Any]:
         **({"dropped": record.dropped} if record.dropped else {}),
         **({"policies": dict(record.policies)} if record.policies else {}),
         **_rules_data(record.rules),
+        **({"sources": {path: list(ids) for path, ids in record.sources.items()}} if record.sources else {}),
     }
 
 
@@ -425,7 +445,18 @@ def _read_record(data: Mapping[str, Any], texts: Mapping[str, str]) -> PackageRe
         dropped=data.get("dropped"),
         policies=_shared(data.get("policies", _NOTHING)),
         rules=_read_rules(data.get("rules", _NOTHING), texts),
+        sources=_read_sources(json.dumps(data["sources"])) if "sources" in data else _NO_SOURCES,
     )
+
+
+@cached(_SHARED)
+def _read_sources(text: str) -> ConfigSources:
+    sources = {intern(path): tuple(intern(one) for one in ids) for path, ids in json.loads(text).items()}
+    for ids in sources.values():
+        for one in ids:
+            # an id that cannot be read makes the state unreadable
+            object_of(one)
+    return sources
 
 
 def _read_revision(data: Mapping[str, Any], offer_of: Callable[[Mapping[str, Any]], Offer]) -> Revision:
@@ -452,13 +483,13 @@ def _shared(data: Mapping[str, Any]) -> Mapping[str, Any]:
     return _one_of(json.dumps(data)) if data else _NOTHING
 
 
-@lru_cache(_SHARED)
+@cached(_SHARED)
 def _one_of(text: str) -> Mapping[str, Any]:
     found: Mapping[str, Any] = json.loads(text)
     return found
 
 
-@lru_cache(_SHARED)
+@cached(_SHARED)
 def _set_of(group: str, kind: str, namespace: str, name: str) -> ObjectKey:
     return ObjectKey(group, kind, namespace, name)
 

@@ -69,7 +69,8 @@ Layer = ConfigField | InRender
 
 def config_without(files: FileTree, one: ConfigObject, path: Path) -> FileTree:
     """Return the config without a field of an object, or without the object itself."""
-    data = without(one.data, path) if path else ABSENT
+    inside = (*one.path, *path)
+    data = without(one.document.data, inside) if inside else ABSENT
     number = _number_of(files, one)
     return _with(files, one.file, number, data)
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from reconciler.planning.open_drafts import Reason
+from reconciler.planning.open_drafts import DraftedPackage, Reason
+from reconciler.reporting.conflicts import recorded_conflict_lines
 from reconciler.reporting.status_file import told
 from reconciler.reporting.values import count, one_line
 
@@ -18,7 +19,10 @@ Person = tuple[str, str]
 
 @dataclass(frozen=True)
 class Acted:
-    """What became of one draft branch, "" for a cluster without one; `commit` is what was made or proposed."""
+    """The result for one draft branch, "" for a cluster without one; `commit` is the commit made or proposed.
+
+    `conflicts` are a line for each conflict of the packages that are proposed or approved.
+    """
 
     repository: str
     branch: str
@@ -29,6 +33,7 @@ class Acted:
     reasons: tuple[Reason, ...] = ()
     warnings: tuple[Reason, ...] = ()
     commit: str = ""
+    conflicts: tuple[str, ...] = ()
 
     @property
     def is_well(self) -> bool:
@@ -44,12 +49,19 @@ class Acted:
 def acted_text(acted: Iterable[Acted], person: Person | None) -> str:
     """Return what became of everything, a line each and one for every reason; `person` did it."""
     listed = tuple(acted)
-    lines = [line for one in listed for line in _lines(one)]
+    # a reviewer sees the conflicts before anything else
+    lines = [f"conflict   {one.repository}/{line}" for one in listed for line in one.conflicts]
+    lines += [line for one in listed for line in _lines(one)]
     done = [one for one in listed if one.outcome == "done"]
     if not listed:
         return "nothing to do: no draft is open"
     by = f" as {_name(person)}" if done and person else ""
     return "\n".join(map(one_line, [*lines, f"{count(len(done), 'draft')} {_DONE[listed[0].verb]}{by}"]))
+
+
+def draft_conflict_lines(packages: Iterable[DraftedPackage]) -> tuple[str, ...]:
+    """Return a line for each conflict of these packages of a draft."""
+    return tuple(f"{one.package}: {line}" for one in packages for line in recorded_conflict_lines(list(one.conflicts)))
 
 
 def _lines(one: Acted) -> Iterator[str]:
@@ -73,7 +85,7 @@ def _name(person: Person) -> str:
 def _data(one: Acted) -> dict[str, Any]:
     return told({
         "repository": one.repository, "branch": one.branch, "packages": list(one.packages), "outcome": one.word,
-        "commit": one.commit, "why": one.why, "reasons": reasons_data(one.reasons),
+        "conflicts": list(one.conflicts), "commit": one.commit, "why": one.why, "reasons": reasons_data(one.reasons),
         "warnings": reasons_data(one.warnings),
     })  # fmt: skip
 

@@ -11,7 +11,7 @@ from reconciler.planning.destination import Destination
 from reconciler.planning.outcome import Draft, Leaving
 from reconciler.reporting.causes import cause_words, object_words, upstream_words
 from reconciler.reporting.changes import Changes
-from reconciler.reporting.conflicts import conflict_lines
+from reconciler.reporting.conflicts import conflict_lines, conflict_summary
 from reconciler.reporting.gates import waiting_for
 from reconciler.reporting.inputs import inputs_digest
 from reconciler.reporting.overrides import news_of_overrides
@@ -32,9 +32,11 @@ def draft_message(draft: Draft, destination: Destination, config: str, changes: 
 
     `config` is the config commit, or `tree:<id>`; `changes` lead from `draft.before` to the rendered files.
     """
-    subject = _subject(draft.task, str(draft.variant.place), one_line(_reason(draft, destination, changes)))
+    reason = one_line(_reason(draft, destination, changes))
+    conflicts = conflict_summary(one.chosen for one in draft.rendered.conflicts)
+    subject = _subject(draft.task, str(draft.variant.place), reason, conflicts)
     sections = (
-        _section("Conflicts:", conflict_lines(draft.rendered.conflicts, _LINES_PER_LIST)),
+        _section("Conflicts:", conflict_lines(draft.rendered.conflicts)),
         _section(TEMPLATES, template_lines(draft.rendered, _LINES_PER_LIST)),
         _section("Changed:", changes.summary_lines(_LINES_PER_LIST)),
         _section("Files:", changes.file_lines(_LINES_PER_LIST)),
@@ -84,12 +86,22 @@ def sync_message(destination: Destination) -> str:
     return f"sync({destination.name}): take in what {destination.branch} has changed\n"
 
 
-def _subject(task: str, place: str, reason: str) -> str:
+def _subject(task: str, place: str, reason: str, conflicts: str = "") -> str:
+    """Return the first line of a message. It always has `conflicts`, which a reviewer must not miss."""
+    if conflicts:
+        return _subject_with_conflicts(task, place, reason, conflicts)
     room = SUBJECT_WIDTH - len(f"{task}({place}): ")
     if room >= _SHORTEST_REASON or room >= len(reason) > 0:
         return f"{task}({place}): {shorten(reason, room)}"
     # the place says which package it is; a reason without a place says nothing
     return f"{task}({shorten(place, SUBJECT_WIDTH - len(f'{task}()'))})"
+
+
+def _subject_with_conflicts(task: str, place: str, reason: str, conflicts: str) -> str:
+    room = SUBJECT_WIDTH - len(f"{task}({place}): ; {conflicts}")
+    if reason and room >= min(len(reason), _SHORTEST_REASON):
+        return f"{task}({place}): {shorten(reason, room)}; {conflicts}"
+    return f"{task}({shorten(place, SUBJECT_WIDTH - len(f'{task}(): {conflicts}'))}): {conflicts}"
 
 
 def _reason(draft: Draft, destination: Destination, changes: Changes) -> str:

@@ -6,32 +6,36 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from reconciler.krm.conflicts import Conflict
-from reconciler.planning.conflicts import conflict_data
-from reconciler.reporting.values import one_line, show
+from reconciler.planning.conflicts import conflict_data, recorded_conflicts
+from reconciler.reporting.values import count, one_line, show
 
 _NOTHING = "nothing"
-_PARTS = frozenset({"kind", "chosen", "rule"})
-_CHOICES = ("upstream", "local", "rule")
 
 
-def conflict_lines(conflicts: Iterable[Conflict], most: int) -> tuple[str, ...]:
-    """Return a line for each conflict, at most `most` and one that counts the rest."""
+def conflict_lines(conflicts: Iterable[Conflict], most: int | None = None) -> tuple[str, ...]:
+    """Return a line for each conflict; with `most` only so many, and one line that counts the rest."""
     return _first([_words(conflict_data(one)) for one in conflicts], most)
 
 
-def recorded_conflict_lines(recorded: object, most: int) -> tuple[str, ...]:
-    """Return the same lines for what a status file records, which everybody may edit: what is none is left out."""
+def recorded_conflict_lines(recorded: object, most: int | None = None) -> tuple[str, ...]:
+    """Return the same lines for the conflicts that a status file records, which everybody may edit."""
     return _first([one_line(_words(one)) for one in recorded_conflicts(recorded)], most)
 
 
-def recorded_conflicts(recorded: object) -> tuple[Mapping[str, Any], ...]:
-    """Return what a status file records that is a conflict; what is none is left out."""
-    listed = recorded if isinstance(recorded, list) else ()
-    return tuple(one for one in listed if isinstance(one, dict) and one.keys() >= _PARTS and one["chosen"] in _CHOICES)
+def conflict_summary(chosen: Iterable[str]) -> str:
+    """Return how many conflicts there are by the sides that were chosen, in a few words; "" without conflicts.
+
+    Where the local side was chosen, a change of the upstream was not applied.
+    """
+    sides = list(chosen)
+    kept = sides.count("local")
+    parts = [f"{count(kept, 'upstream change')} not applied"] if kept else []
+    parts += [count(len(sides) - kept, "conflict")] if len(sides) > kept else []
+    return ", ".join(parts)
 
 
-def _first(lines: list[str], most: int) -> tuple[str, ...]:
-    more = [f"… and {len(lines) - most} more"] if len(lines) > most else []
+def _first(lines: list[str], most: int | None) -> tuple[str, ...]:
+    more = [f"… and {len(lines) - most} more"] if most is not None and len(lines) > most else []
     return (*lines[:most], *more)
 
 

@@ -8,9 +8,11 @@ from functools import cached_property
 from operator import is_
 from typing import Any
 
+from reconciler.krm.codes import INTERNAL_ERROR
 from reconciler.krm.conditions import Condition, upsert
 from reconciler.krm.findings import errors
 from reconciler.krm.identity import ObjectKey
+from reconciler.krm.isolation import InternalFailure, ScopeFailedError, boundary
 from reconciler.planning.decide import READY, VALID
 from reconciler.planning.fleet import DestinationPlan
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Unchanged
@@ -56,6 +58,8 @@ class DestinationStatuses:
 
     `tally` is how many packages came to which end. `configs` are what the rooms say of the first owners, in their
     order. Of those that spread, others tell as well.
+
+    `failures` are unexpected exceptions, by owner.
     """
 
     destination: ObjectStatus
@@ -63,6 +67,7 @@ class DestinationStatuses:
     owners: Mapping[ObjectKey, ObjectStatus]
     configs: tuple[ConfigStatus | None, ...]
     spreading: tuple[ObjectStatus, ...]
+    failures: Mapping[ObjectKey, InternalFailure] = field(default_factory=dict)
 
     @cached_property
     def unready(self) -> frozenset[ObjectKey]:
@@ -92,7 +97,7 @@ class DestinationMemory:
         elif known.configs is not configs:
             known = replace(known, configs=configs)
         # a plan that drafts something comes once, and is not held on to
-        if not plan.drafts_anything:
+        if not plan.drafts_anything and not known.has_failures:
             self._now[plan.destination.key] = known
         return known.told
 
@@ -103,6 +108,11 @@ class _Known:
     configs: Configs
     spreading: Set[ObjectKey]
     told: DestinationStatuses
+
+    @property
+    def has_failures(self) -> bool:
+        """Return whether the status of an owner could not be collected."""
+        return bool(self.told.failures)
 
     def holds(self, plan: DestinationPlan, configs: Configs, spreading: Set[ObjectKey]) -> bool:
         """Return whether the same is told today."""
@@ -115,13 +125,14 @@ class _Known:
 
 def destination_statuses(plan: DestinationPlan, configs: Configs, spreading: Set[ObjectKey]) -> DestinationStatuses:
     """Return what is told of a destination, and of the owners of its packages."""
-    found = [_outcome(one, plan) for one in plan.outcomes]
+    failures: dict[ObjectKey, InternalFailure] = {}
+    found = [_isolated_outcome(one, plan, failures) for one in plan.outcomes]
     alone = {one.key: one for one in found if one.key not in spreading}
     told_of = _of_each(alone, configs)
     owners = {key: configured(one, config) for (key, one), config in zip(alone.items(), told_of, strict=True)}
     counts = tally(plan)
     spread = tuple(one for one in found if one.key in spreading)
-    return DestinationStatuses(_destination(plan, counts), counts, owners, told_of, spread)
+    return DestinationStatuses(_destination(plan, counts), counts, owners, told_of, spread, failures)
 
 
 def _of_each(owners: Iterable[ObjectKey], configs: Configs) -> tuple[ConfigStatus | None, ...]:
@@ -135,6 +146,19 @@ def configured(status: ObjectStatus, config: ConfigStatus | None) -> ObjectStatu
     conditions = upsert(config.conditions, *status.conditions)
     fields = {**config.fields, **status.fields}
     return replace(status, conditions=conditions, fields=fields, spec=config.spec, metadata=config.metadata)
+
+
+def _isolated_outcome(
+    outcome: Outcome, plan: DestinationPlan, failures: dict[ObjectKey, InternalFailure]
+) -> ObjectStatus:
+    """Return the status of one owner; an unexpected exception is the reason why this owner is not ready."""
+    try:
+        with boundary(f"the status of {outcome.variant.owner.key}"):
+            return _outcome(outcome, plan)
+    except ScopeFailedError as error:
+        failures[outcome.variant.owner.key] = error.failure
+        condition = Condition("Ready", "False", INTERNAL_ERROR.name, error.failure.message)
+        return owner_status(outcome.variant, (VALID, condition))
 
 
 def _outcome(outcome: Outcome, plan: DestinationPlan) -> ObjectStatus:
@@ -166,13 +190,34 @@ def owner_status(
 
 
 def _targets(outcome: Outcome, record: PackageRecord | None) -> list[dict[str, Any]]:
-    if record is None or not (isinstance(outcome, Draft) or record.put or record.ours):
+    if record is None:
         return []
     place = outcome.variant.place
-    name = f"{place.repository}.{place.package.replace('/', '.')}.packagevariant-{record.workspace}"
-    # not what this pass rendered: a pass that was killed, or lost the status branch, tells the same afterwards
-    render = told({name: record.render.get(name) for name in _RENDER_FIELDS})
+    return downstream_targets(place.repository, place.package, record, is_drafted=isinstance(outcome, Draft))
+
+
+def downstream_targets(
+    repository: str, package: str, record: PackageRecord, *, is_drafted: bool = False
+) -> list[dict[str, Any]]:
+    """Return the target of a package: its open draft, else what is published, else none.
+
+    Everything in it comes from state, so that a pass that was killed, or lost the status branch, writes the same.
+    """
+    if not (is_drafted or record.put or record.ours):
+        return []
+    workspace = record.workspace if is_drafted or record.put else _published_workspace(record)
+    # The record has the status of the last render only, and that may be of a draft that is gone.
+    is_last = workspace == record.workspace
+    render = told({name: record.render.get(name) for name in _RENDER_FIELDS}) if is_last else {}
+    name = f"{repository}.{package.replace('/', '.')}.packagevariant-{workspace}"
     return [told({"name": name, "renderStatus": render})]
+
+
+def _published_workspace(record: PackageRecord) -> int:
+    """Return the number of the published draft; the last number where the draft of the revision is unknown."""
+    of_ours = (one for one in reversed(record.revisions) if one.offer == record.ours)
+    published = next(of_ours, record.revisions[-1] if record.revisions else None)
+    return published.workspace or record.workspace if published else record.workspace
 
 
 def _upstream(variant: Variant) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from reconciler.krm.yaml import Document, emit
 from reconciler.packages.nesting import is_krm_file
 from reconciler.packages.package import documents_of, join
 from reconciler.packages.parsing import Unparsable
+from reconciler.redaction import redact_urls
 from reconciler.reporting.file_objects import Standing
 from reconciler.reporting.secrets import mask
 from reconciler.snapshot.files import File, FileTree
@@ -94,4 +95,5 @@ def _cut(lines: list[str], limit: int) -> str:
 
 def _printable(line: str) -> str:
     # an escape sequence in a file must not reach the terminal; tabs are harmless
-    return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode("ascii") for c in line)
+    shown = redact_urls(line)
+    return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode("ascii") for c in shown)

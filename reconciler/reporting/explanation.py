@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
+from reconciler.krm.isolation import ExpectedError
 from reconciler.planning.outcome import Rendered
 from reconciler.planning.without import Layer as Removable
 from reconciler.rules.presets.layers import Layer
@@ -19,7 +20,7 @@ Place: TypeAlias = tuple[str, str]
 """A resource: its file, and `Kind/namespace/name`."""
 
 
-class NothingToExplainError(Exception):
+class NothingToExplainError(ExpectedError):
     """Somebody names a resource or a place in it that is not there; the text says which there are."""
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
+from reconciler.caching import cached
 from reconciler.krm.digest import digest
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.secrets import holds_secret
@@ -81,7 +82,7 @@ def is_kptfile(path: str) -> bool:
     return path == KPTFILE or path.endswith(f"/{KPTFILE}")
 
 
-@lru_cache(_REMEMBERED_FILES)
+@cached(_REMEMBERED_FILES)
 def _described(path: str, content: bytes) -> FileObjects:
     documents = documents_of(path, content)
     if isinstance(documents, Unparsable):

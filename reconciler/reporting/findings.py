@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from reconciler.krm.findings import Code, Finding, Severity
-from reconciler.reporting.values import one_line
+from reconciler.reporting.finding_groups import FindingGroup, group_findings
+from reconciler.reporting.root_causes import causes_of, root_causes
+from reconciler.reporting.values import count, one_line, shorten
 
+MAX_LINE = 1_000
+"""The characters of one finding on a line for people; data has the whole message."""
+_MAX_CONSEQUENCES = 5
 _WEIGHT = {severity: weight for weight, severity in enumerate(Severity)}
 _PAGE_HEAD = """\
 # Findings
@@ -32,8 +39,47 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def finding_lines(findings: Iterable[Finding]) -> list[str]:
-    """Return `place: severity Code: message` for each; see `place_words`."""
-    return [_line(finding) for finding in in_order(findings)]
+    """Return `place: severity Code: message` for each finding; more than five similar ones are one line.
+
+    Consequences are indented below their root cause, and counted beyond the first ones. See `place_words`,
+    `group_findings` and `root_causes`.
+    """
+    return [line for one in cause_groups(in_order(findings)) for line in one.lines]
+
+
+@dataclass(frozen=True)
+class CauseGroup:
+    """Similar root causes, with the consequences of all of them."""
+
+    group: FindingGroup
+    consequences: tuple[Finding, ...]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings that the group lists."""
+        return (*self.group.findings, *self.consequences)
+
+    @property
+    def lines(self) -> list[str]:
+        """The line of the root causes, and the indented lines of their consequences."""
+        groups = list(group_findings(self.consequences))
+        shown = [f"  {_group_line(one)}" for one in groups[:_MAX_CONSEQUENCES]]
+        hidden = sum(len(one.findings) for one in groups[_MAX_CONSEQUENCES:])
+        more = [f"  and {count(hidden, 'more finding')} with this cause; -o json lists them"] if hidden else []
+        return [_group_line(self.group), *shown, *more]
+
+
+def cause_groups(findings: Sequence[Finding]) -> list[CauseGroup]:
+    """Return the root causes of findings, similar ones together, in the order of the findings."""
+    below = {one.finding: one.consequences for one in root_causes(findings)}
+    return [
+        CauseGroup(group, tuple(chain.from_iterable(below[one] for one in group.findings)))
+        for group in group_findings(list(below))
+    ]
+
+
+def _group_line(group: FindingGroup) -> str:
+    return "; ".join(filter(None, (_line(group.first), one_line(group.summary))))
 
 
 def place_words(finding: Mapping[str, Any]) -> str:
@@ -49,8 +95,21 @@ def place_words(finding: Mapping[str, Any]) -> str:
 
 
 def findings_data(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    """Return the findings as JSON data; what is unknown is left out, `line` counts from 1."""
-    return [finding_data(finding) for finding in in_order(findings)]
+    """Return the findings as JSON data; what is unknown is left out, `line` counts from 1.
+
+    `causedBy` names the root cause of a finding that is a consequence, by its code and place.
+    """
+    ordered = in_order(findings)
+    causes = causes_of(ordered)
+    return [finding_data(one) | cause_data(causes.get(one)) for one in ordered]
+
+
+def cause_data(cause: Finding | None) -> dict[str, Any]:
+    """Return the reference to a root cause as JSON data, empty without one."""
+    if cause is None:
+        return {}
+    where = {name: value for name in ("file", "line", "object") if (value := getattr(cause.where, name))}
+    return {"causedBy": {"code": cause.code, **where}}
 
 
 def finding_data(finding: Finding) -> dict[str, Any]:
@@ -72,4 +131,4 @@ def _line(finding: Finding) -> str:
     place = place_words(finding_data(finding))
     # what could not be parsed names its place itself, for where only messages are shown
     told = f"{finding.severity.value} {finding.code}: {finding.message.removeprefix(f'{place}: ')}"
-    return one_line(f"{place}: {told}" if place else told)
+    return one_line(shorten(f"{place}: {told}" if place else told, MAX_LINE))

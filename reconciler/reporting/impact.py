@@ -11,7 +11,7 @@ from typing import Any, Literal
 from reconciler.krm.findings import Finding, Severity
 from reconciler.planning.conflicts import place_of
 from reconciler.planning.fleet import FleetPlan
-from reconciler.planning.impact import DESTINATION_GONE, HELD_UP, Effect
+from reconciler.planning.impact import DESTINATION_GONE, HELD_UP, Effect, Unknown
 from reconciler.planning.outcome import Draft
 from reconciler.reporting.causes import object_words
 from reconciler.reporting.changes import Changes, compare
@@ -35,14 +35,14 @@ _LINE = re.compile(r":\d+")
 class Impact:
     """What planning found: the fleet by two configs, the packages that they make different, all clusters' labels.
 
-    `unread` says of which destinations only what was last read of them is known.
+    `unknown` says for which clusters the effect is unknown, and why.
     """
 
     base: FleetPlan
     head: FleetPlan
     effects: tuple[Effect, ...]
     labels: Labels = field(default_factory=dict)
-    unread: tuple[Finding, ...] = ()
+    unknown: Unknown = field(default_factory=Unknown)
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,8 @@ class ImpactReview:
     """An impact as it is told; packages that equal things happen to are one group.
 
     `config` is what is different in the config. `news` are findings that the first config does not have, `mended` those
-    that the second does not have any more, `standing` counts the errors of both.
+    that the second does not have any more, `standing` counts the errors of both. Where something is `unknown`, a
+    missing group does not prove that there is no effect.
     """
 
     base: str
@@ -117,7 +118,7 @@ class ImpactReview:
     mended: tuple[Finding, ...]
     standing: int
     clusters: Clusters
-    unread: tuple[Finding, ...] = ()
+    unknown: Unknown = field(default_factory=Unknown)
 
     @cached_property
     def affected(self) -> tuple[Affected, ...]:
@@ -152,6 +153,7 @@ class ImpactReview:
             "newErrors": len(self.errors),
             "mendedErrors": sum(one.severity is Severity.ERROR for one in self.mended),
             "standingErrors": self.standing,
+            "unknownClusters": len(self.unknown.clusters),
         }
 
 
@@ -168,7 +170,7 @@ def review_impact(impact: Impact) -> ImpactReview:
     news, mended, standing = _findings(impact.base.all_findings(), impact.head.all_findings())
     return ImpactReview(
         impact.base.config, impact.head.config, config, _groups(affected), news, mended, standing,
-        Clusters(impact.labels), impact.unread,
+        Clusters(impact.labels), impact.unknown,
     )  # fmt: skip
 
 

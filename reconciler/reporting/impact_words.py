@@ -25,6 +25,7 @@ _LINES = 20
 _ROWS = 30
 _WIDTH = 400
 _NAMED = 10
+_EXAMPLES = 5
 _WHYS = 5
 _FINDINGS = 3
 _HOWS: dict[How, str] = {
@@ -46,7 +47,7 @@ def impact_text(seen: ImpactReview, max_diff_lines: int = 0) -> str:
     """
     sections = [
         _headline(seen),
-        "\n".join(finding_lines(seen.unread)),
+        _listed("Unknown", _unknown_lines(seen)),
         _listed("Risks", (f"{one.kind}: {one.where}: {one.what}" for one in risks(seen))),
         _listed("New besides", _by_code(seen.news_besides)),
         _listed("Mended", _by_code(seen.mended)),
@@ -64,7 +65,7 @@ def impact_markdown(seen: ImpactReview, max_diff_lines: int = 0) -> str:
     found = risks(seen)
     sections = [
         f"{MARKER}\n# {_headline(seen)}",
-        _items("Not known", finding_lines(seen.unread)),
+        _items("Unknown", _unknown_lines(seen)),
         _table(found),
         _items("New besides", _by_code(seen.news_besides)),
         _items("Mended", _by_code(seen.mended)),
@@ -89,20 +90,41 @@ def impact_json(seen: ImpactReview, max_diff_lines: int = 0) -> dict[str, Any]:
         "packages": [_package_data(one, index, group[0]) for index, group in enumerate(seen.groups) for one in group],
         "groups": [_group_data(group, seen, max_diff_lines) for group in seen.groups],
         "findings": {"new": findings_data(seen.news), "mended": findings_data(seen.mended)},
-        "unread": findings_data(seen.unread),
+        "unknown": {"clusters": list(seen.unknown.clusters), "findings": findings_data(seen.unknown.findings)},
     }
 
 
 def _headline(seen: ImpactReview) -> str:
     counts = seen.counts
     packages = f"{count(counts['packages'], 'package')} on {count(counts['clusters'], 'cluster')}"
-    first = packages if counts["packages"] else "no effect on any package"
+    first = [packages] if counts["packages"] else [] if seen.unknown else ["no effect on any package"]
+    first += [_unknown_words(seen)] if seen.unknown else []
     hows = [f"{counts[how]} {words}" for how, words in _HOWS.items() if counts[how] and how != "changed"]
-    more = [count(counts[name], noun) for name, noun in _COUNTED if counts[name]]
-    return f"Impact of {_short(seen.base)} → {_short(seen.head)}: {', '.join([first, *hows, *more])}"
+    more = [f"{count(counts[name], noun)}{when}" for name, noun, when in _COUNTED if counts[name]]
+    return f"Impact of {_short(seen.base)} → {_short(seen.head)}: {', '.join([*first, *hows, *more])}"
 
 
-_COUNTED = (("conflicts", "conflict"), ("newErrors", "new error"), ("standingErrors", "error that was there before"))
+def _unknown_words(seen: ImpactReview) -> str:
+    names = seen.unknown.clusters
+    where = (
+        f"on {count(len(names), 'cluster')} ({some(names, _EXAMPLES)})" if names else "for objects without a cluster"
+    )
+    return f"the impact is unknown {where}"
+
+
+def _unknown_lines(seen: ImpactReview) -> list[str]:
+    """Return why the impact is unknown, and what to do about it."""
+    if not seen.unknown:
+        return []
+    step = "next step: make readable what the lines above name, and run the command again"
+    return [*finding_lines(seen.unknown.findings), step]
+
+
+_COUNTED = (
+    ("conflicts", "conflict", ""),
+    ("newErrors", "new error", ""),
+    ("standingErrors", "error", " that was there before"),
+)
 
 
 def _short(config: str) -> str:

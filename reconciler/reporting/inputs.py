@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
+from reconciler.caching import cached
 from reconciler.krm.digest import digest
 from reconciler.krm.schema import scope
 from reconciler.krm.secrets import MASK
@@ -25,7 +25,7 @@ def inputs_digest(trace: Trace) -> str:
     return _digest(tuple(trace.items()))
 
 
-@lru_cache(_REMEMBERED_TRACES)
+@cached(_REMEMBERED_TRACES)
 def _digest(asked: tuple[tuple[str, str], ...]) -> str:
     return digest(mask_trace(dict(asked)))
 

@@ -13,7 +13,8 @@ from reconciler.krm.findings import Finding, Where
 from reconciler.krm.pointer import PointerError, parse_pointer
 from reconciler.krm.yaml import Path
 from reconciler.reporting.field_lines import path_of
-from reconciler.reporting.findings import finding_data, finding_lines, in_order
+from reconciler.reporting.findings import cause_data, finding_data, finding_lines, in_order
+from reconciler.reporting.root_causes import causes_of
 from reconciler.snapshot.catalog import ConfigObject
 
 
@@ -66,7 +67,7 @@ class Places:
         # of what lies in a package the config has no lines but those of whoever asks for it
         name = where.owner if where.package else where.object
         asking = self._by_name.get(self._makers.get(name, name))
-        return Spot(asking.file, *asking.document.place_of(()), is_own=False) if asking else None
+        return Spot(asking.file, *asking.place_of(()), is_own=False) if asking else None
 
 
 def locate(findings: Iterable[Finding], places: Places, root: str, elsewhere: str) -> list[Located]:
@@ -97,7 +98,10 @@ def located_lines(located: Iterable[Located]) -> list[str]:
 
 def located_data(located: Iterable[Located]) -> list[dict[str, Any]]:
     """Return the findings as JSON data, with the lines of their fields; `column` counts from 1, as `line` does."""
-    return [_data(one) for one in located]
+    listed = list(located)
+    exact = {one.finding: _exact(one) for one in listed}
+    causes = causes_of(exact)
+    return [_data(one) | cause_data(exact[causes[one.finding]] if one.finding in causes else None) for one in listed]
 
 
 def _data(one: Located) -> dict[str, Any]:
@@ -112,11 +116,11 @@ def _exact(one: Located) -> Finding:
 
 def _in_object(found: list[ConfigObject], where: Where) -> Spot:
     # of copies in one file that which begins above the line
-    above = [one for one in found if one.document.line <= where.line] or found[:1]
-    one = max(above, key=lambda each: each.document.line)
-    line, column = one.document.place_of(_path(one.data, where.pointer))
+    above = [one for one in found if one.line <= where.line] or found[:1]
+    one = max(above, key=lambda each: each.line)
+    line, column = one.place_of(_path(one.data, where.pointer))
     # comments above an object are the first of its lines
-    is_told = where.line > one.document.line and not where.pointer
+    is_told = where.line > one.line and not where.pointer
     return Spot(where.file, where.line, 1) if is_told else Spot(where.file, line, column)
 
 

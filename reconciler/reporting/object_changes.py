@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Literal
 
+from reconciler.caching import cached
 from reconciler.krm.digest import digest
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.secrets import MASK, holds_secret, is_secret_path
@@ -95,17 +96,17 @@ def _all_objects(files: FileTree) -> Iterator[Standing]:
         yield from file_objects(path, file.data).objects
 
 
-@lru_cache(_REMEMBERED_CHANGES)
+@cached(_REMEMBERED_CHANGES)
 def _added(one: Standing) -> ObjectChange:
     return ObjectChange(one.key, "added", frozenset({one.file}), (), one.is_local_config, one.digest)
 
 
-@lru_cache(_REMEMBERED_CHANGES)
+@cached(_REMEMBERED_CHANGES)
 def _removed(one: Standing) -> ObjectChange:
     return ObjectChange(one.key, "removed", frozenset({one.file}), (), one.is_local_config, one.digest)
 
 
-@lru_cache(_REMEMBERED_CHANGES)
+@cached(_REMEMBERED_CHANGES)
 def _changed(before: Standing, after: Standing) -> ObjectChange | None:
     fields = tuple(field_changes(before.data, after.data))
     if not fields:

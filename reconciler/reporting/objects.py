@@ -6,21 +6,26 @@ what they belong to is unchanged, so that nothing is written when nothing but ti
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain
 
+from reconciler.caching import cached
+from reconciler.krm.codes import internal_error
 from reconciler.krm.dates import rfc3339
+from reconciler.krm.findings import Finding, Where
 from reconciler.krm.identity import ObjectKey
+from reconciler.krm.isolation import InternalFailure, ScopeFailedError, boundary
 from reconciler.planning.fleet import FleetPlan
 from reconciler.reporting.configs import Configs
 from reconciler.reporting.destination_statuses import DestinationStatuses, ObjectStatus
-from reconciler.reporting.object_file import ObjectFile, object_file, read_document
+from reconciler.reporting.object_file import ObjectFile, failed_object_file, object_file, read_document
 from reconciler.reporting.owners import FleetStatuses, OwnerMemory, owner_statuses
 from reconciler.reporting.paths import object_path
 from reconciler.reporting.sections import items, section
 from reconciler.reporting.summary import SUMMARY, summary_file
+from reconciler.snapshot.objects import UNDATED_SECONDS
 
 MAX_CHILDREN = 1000
 # while a set fails, every pass asks who made what stands there
@@ -48,6 +53,7 @@ class StatusMemory:
         self.owners = OwnerMemory()
         self._files: dict[ObjectKey, ObjectFile] = {}
         self._destinations: dict[ObjectKey, _DestinationFiles] = {}
+        self.failures: dict[ObjectKey, InternalFailure] = {}
         self._told: tuple[Mapping[str, bytes], Collection[ObjectKey]] | None = None
 
     def stand(
@@ -57,14 +63,24 @@ class StatusMemory:
 
         Files of objects in `large` are not written as long as all is well.
         """
-        before = self._files
+        before, self.failures = self._files, {}
         as_told = self._told is not None and self._told[0] is previous and self._told[1] is large
 
         def file_of(status: ObjectStatus) -> ObjectFile:
             known = before.get(status.key)
             if known is None or (known.status is not status and known.status != status):
-                return object_file(status, previous, now)
-            return known if as_told or known.stands(previous, large) else object_file(status, previous, now)
+                return new_file(status)
+            return known if as_told or known.stands(previous, large) else new_file(status)
+
+        def new_file(status: ObjectStatus) -> ObjectFile:
+            try:
+                with boundary(f"the status of {status.key}"):
+                    file = object_file(status, previous, now)
+                    # the bytes are made here, so that an exception stays with this object
+                    return file if file.key in large and file.is_well else file.with_bytes()
+            except ScopeFailedError as error:
+                self.failures[status.key] = error.failure
+                return failed_object_file(status, previous, error.failure)
 
         def files_of(told: DestinationStatuses) -> _DestinationFiles:
             known = self._destinations.get(told.destination.key)
@@ -76,6 +92,9 @@ class StatusMemory:
         files = Files([files_of(one) for one in statuses.destinations], [file_of(one) for one in statuses.others])
         self._destinations = {one.destination.key: one for one in files.destinations}
         self._files = files.by_key
+        if self.failures:
+            # the next pass tries these objects again
+            self._files, self._destinations = {}, {}
         return files
 
     def keep(self, files: Mapping[str, bytes], large: Collection[ObjectKey], *, is_plain: bool) -> None:
@@ -116,20 +135,26 @@ def status_files(
     previous: Mapping[str, bytes],
     max_children: int = MAX_CHILDREN,
     memory: StatusMemory | None = None,
+    report: Callable[[Finding], None] = lambda finding: None,
 ) -> Mapping[str, bytes]:
     """Return all files of the status branch by path; `previous` are those that stand there now, returned if all stand.
 
     The healthy children of a set with more than `max_children` are counted in the set, not written. The
     variants of a set that failed stay as they are, and so does what an unreadable file may still hold. What is told
     of owners that another shard has yet to decide on, and of who made them, stays as it is as well, or is not told yet.
+    `report` receives a finding for each object whose status cannot be written.
     """
     memory = memory or StatusMemory()
     statuses = owner_statuses(plan, memory.owners)
     large = memory.owners.configs.children_of_large(statuses.configs, max_children)
-    standing = memory.stand(statuses, previous, large, rfc3339(plan.as_of))
+    now = "" if plan.as_of == UNDATED_SECONDS else rfc3339(plan.as_of)
+    standing = memory.stand(statuses, previous, large, now)
+    failures = memory.failures | {key: one for each in statuses.destinations for key, one in each.failures.items()}
+    for key, failure in sorted(failures.items(), key=lambda item: str(item[0])):
+        report(internal_error(failure, Where(object=str(key))))
     written = [one for key, one in standing.by_key.items() if key not in large or not one.is_well]
     files = {one.path: one.written for one in written}
-    is_plain = len(files) == len(written) and standing.are_all_told and not plan.awaited
+    is_plain = len(files) == len(written) and standing.are_all_told and not plan.awaited and not failures
     files = _with_what_stays(plan, statuses.configs, {**files, **statuses.configs.files}, standing, previous)
     tallies = [one.tally for one in statuses.destinations]
     files[SUMMARY] = summary_file(plan, (one.entries for one in standing.unwell()), tallies)
@@ -167,7 +192,7 @@ def _left_alone(plan: FleetPlan, configs: Configs, previous: Mapping[str, bytes]
     return own | {path for path in variants if kept and _makers(previous[path]) & kept}
 
 
-@lru_cache(maxsize=_REMEMBERED_FILES)
+@cached(_REMEMBERED_FILES)
 def _makers(content: bytes) -> frozenset[tuple[str, str, str]]:
     metadata = section(read_document(content), "metadata")
     namespace = str(metadata.get("namespace"))

@@ -22,7 +22,6 @@ from reconciler.reporting.templates import child_lines, folded_repeats, repeat_l
 from reconciler.reporting.values import count, one_line
 from reconciler.snapshot.files import FileTree
 
-_CONFLICTS = 20
 _CHANGES = 50
 _NAMED_PATHS = 20
 _SHORT = 12
@@ -84,13 +83,17 @@ class Sheet:
         return tuple(one.path for one in self.draft.beside)
 
 
-def drafts_text(sheets: Iterable[Sheet], now: int) -> str:
-    """Return a few lines for each draft: where it stands, what it brings, and what is in its way; `now` makes ages."""
+def drafts_text(sheets: Iterable[Sheet], now: int, unread: int = 0) -> str:
+    """Return a few lines for each draft: its lifecycle, its changes and what blocks it; `now` is needed for ages.
+
+    `unread` counts the destinations whose drafts are unknown.
+    """
     listed = tuple(sheets)
     lines = [line for sheet in listed for line in (_headline(sheet, now), *(f"  {one}" for one in _listed(sheet)))]
     proposed = sum(sheet.draft.lifecycle == "Proposed" for sheet in listed)
-    total = f"{count(len(listed), 'open draft')}, {proposed} proposed" if listed else "no draft is open"
-    return "\n".join(map(one_line, (*lines, total)))
+    totals = [f"{count(len(listed), 'open draft')}, {proposed} proposed"] if listed else []
+    totals += [f"the drafts of {count(unread, 'destination')} are unknown"] if unread else []
+    return "\n".join(map(one_line, (*lines, "; ".join(totals) or "no draft is open")))
 
 
 def _headline(sheet: Sheet, now: int) -> str:
@@ -133,8 +136,8 @@ def package_title(one: DraftedPackage) -> str:
 
 
 def package_conflicts(one: DraftedPackage) -> tuple[str, ...]:
-    """Return a line for each conflict that the status file records."""
-    return tuple(f"conflict: {line}" for line in recorded_conflict_lines(one.status.get("conflicts"), _CONFLICTS))
+    """Return a line for each conflict that is recorded of the package."""
+    return tuple(f"conflict: {line}" for line in recorded_conflict_lines(list(one.conflicts)))
 
 
 def package_gates(draft: OpenDraft, one: DraftedPackage) -> Iterator[str]:
@@ -183,11 +186,12 @@ def _date(seconds: int | None) -> str:
 
 def _package_data(one: DraftedPackage) -> dict[str, Any]:
     ways = {side: text(upstream(one.status, side), "ref") for side in ("from", "to")}
-    conflicts = one.status.get("conflicts")
     return told({
         "package": one.package, "task": "propose-delete" if one.removed else text(one.status, "task"),
         "owner": owner_of(one.status), "upstream": told(ways), "edited": one.edited,
-        "conflicts": conflicts if isinstance(conflicts, list) else None,
+        "labels": {} if one.removed else dict(one.record.labels),
+        "annotations": {} if one.removed else dict(one.record.annotations),
+        "conflicts": [dict(conflict) for conflict in one.conflicts],
         "conditions": [told(condition.as_data()) for condition in one.conditions],
         "unmetGates": reasons_data(one.unmet), "faults": reasons_data(one.faults),
     })  # fmt: skip
@@ -239,6 +243,7 @@ def _sheet_lines(sheet: Sheet, one: PackageSheet) -> Iterator[str]:
     yield from package_conflicts(package)
     yield from (f"templates: {line}" for line in one.templates)
     yield from package_gates(sheet.draft, package)
+    yield from _metadata_lines(package)
     for condition in package.conditions:
         why = ": ".join(filter(None, (condition.reason, condition.message)))
         yield f"condition {condition.type} is {condition.status}{f': {why}' if why else ''}"
@@ -248,6 +253,13 @@ def _sheet_lines(sheet: Sheet, one: PackageSheet) -> Iterator[str]:
     yield from (f"overridden: {line}" for line in override_lines(package.status.get("overrides"), _CHANGES))
     yield from (f"why: {cause}" for cause in one.causes)
     yield from (f"reproduce: {line}" for line in reproduce_lines(sheet, one))
+
+
+def _metadata_lines(one: DraftedPackage) -> Iterator[str]:
+    """Yield the labels and annotations that the draft was created with."""
+    for name, found in (("labels", one.record.labels), ("annotations", one.record.annotations)):
+        if found and not one.removed:
+            yield f"{name}: {', '.join(f'{key}={value}' for key, value in sorted(found.items()))}"
 
 
 def reproduce_lines(sheet: Sheet, one: PackageSheet) -> Iterator[str]:

@@ -20,6 +20,7 @@ from reconciler.reporting.destination_statuses import (
     DestinationStatuses,
     ObjectStatus,
     configured,
+    downstream_targets,
     owner_status,
 )
 from reconciler.reporting.policies import policy_statuses
@@ -139,18 +140,35 @@ def _joined(values: Iterable[Any]) -> Any:
 
 
 def _stalled(plan: FleetPlan) -> Iterator[ObjectStatus]:
+    """Yield the status of stalled owners; what they have published, or on a draft, stays their target."""
+    targets = _recorded_targets(plan, {one.owner.key for one in plan.room.stalled})
     for one in plan.room.stalled:
-        yield ObjectStatus(one.owner.key, one.owner.api_version, one.conditions)
+        fields = {"downstreamTargets": targets[one.owner.key]} if one.owner.key in targets else {}
+        yield ObjectStatus(one.owner.key, one.owner.api_version, one.conditions, fields)
+
+
+def _recorded_targets(plan: FleetPlan, owners: Set[ObjectKey]) -> Mapping[ObjectKey, list[dict[str, Any]]]:
+    """Return the targets of these owners by what the states of all destinations contain."""
+    found: dict[ObjectKey, list[dict[str, Any]]] = {}
+    kinds = {(key.group, key.kind) for key in owners}
+    for one in plan.destinations if owners else ():
+        for package, record in chain.from_iterable(one.after.owned_kinds.get(kind, ()) for kind in kinds):
+            if record.owner.key in owners and (targets := downstream_targets(one.destination.name, package, record)):
+                found.setdefault(record.owner.key, []).extend(targets)
+    return found
 
 
 def _unread(plan: FleetPlan) -> Iterator[ObjectStatus]:
     """Yield variants whose destination cannot be read or written: an error after validation."""
     faults = {one.destination.key: errors(one.findings) for one in plan.destinations if one.findings}
     places = {(key.namespace, key.name): findings for key, findings in faults.items() if findings}
-    for variant in plan.room.variants if places else ():
+    unread = [one for one in plan.room.variants if (one.place.namespace, one.place.repository) in places]
+    targets = _recorded_targets(plan, {one.owner.key for one in unread})
+    for variant in unread:
         if findings := places.get((variant.place.namespace, variant.place.repository)):
             message = "; ".join(finding.message for finding in findings)
-            yield owner_status(variant, (VALID, Condition("Ready", "False", "Error", message)))
+            fields = {"downstreamTargets": targets[variant.owner.key]} if variant.owner.key in targets else {}
+            yield owner_status(variant, (VALID, Condition("Ready", "False", "Error", message)), fields)
 
 
 def _maker(config: ConfigStatus, owners: Mapping[ObjectKey, ObjectStatus]) -> ObjectStatus:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from reconciler.planning.conflicts import conflict_data
 from reconciler.planning.fleet import FleetPlan
+from reconciler.planning.impact import NOT_READ
 from reconciler.planning.proposal import Proposal
 from reconciler.reporting.changes import Changes
 from reconciler.reporting.diffs import MAX_LINES, file_diffs
 from reconciler.reporting.fields import ABSENT, FieldChange
-from reconciler.reporting.findings import finding_lines, findings_data
+from reconciler.reporting.findings import cause_data, cause_groups, findings_data
 from reconciler.reporting.kptfile_changes import KptfileChange
 from reconciler.reporting.markdown import code, folded
 from reconciler.reporting.object_changes import ObjectChange
@@ -36,8 +37,7 @@ def plan_text(plan: FleetPlan, max_diff_lines: int = MAX_LINES) -> str:
     seen = review(plan)
     sections = [
         _headline(seen),
-        "\n".join(_trouble(trouble) for trouble in seen.troubles),
-        "\n".join(finding_lines(seen.findings)),
+        "\n".join(_finding_lines(seen)),
         _proposal_text(plan.proposal, max_diff_lines),
         "\n".join(line for one in seen.removals for line in (one.title, f"  why: {one_line(one.leaving.why)}")),
         *(_group_text(group, max_diff_lines) for group in seen.groups),
@@ -50,8 +50,7 @@ def plan_markdown(plan: FleetPlan, max_diff_lines: int = MAX_LINES) -> str:
     seen = review(plan)
     sections = [
         f"# {_headline(seen)}",
-        _list("In the way", (_trouble(trouble) for trouble in seen.troubles)),
-        _list("Findings", finding_lines(seen.findings)),
+        _list("Findings", _finding_lines(seen)),
         _proposal_markdown(plan.proposal, max_diff_lines),
         _list("Not wanted any more", (f"{one.title}: {one_line(one.leaving.why)}" for one in seen.removals)),
         *(_group_markdown(group, max_diff_lines) for group in seen.groups),
@@ -74,7 +73,7 @@ def plan_json(plan: FleetPlan, max_diff_lines: int = MAX_LINES) -> dict[str, Any
         "groups": [_group_data(group, max_diff_lines) for group in seen.groups],
         "removals": [one.as_data() for one in seen.departures],
         "proposal": proposal_data(plan.proposal, max_diff_lines),
-        "troubles": [told(vars(trouble)) for trouble in seen.troubles],
+        "troubles": [_blocked_data(trouble) for trouble in seen.troubles],
         "findings": findings_data(seen.findings),
     }
 
@@ -101,8 +100,42 @@ def _headline(seen: Review) -> str:
     removals = [count(counts["removals"], "removal")] if counts["removals"] else []
     rest = [f"{counts[kind]} {kind}" for kind in ("unchanged", "blocked", "stalled", "held") if counts[kind]]
     errors = [count(counts["errors"], "error")] if counts["errors"] else []
-    first = drafts if counts["drafts"] else "nothing to draft"
+    is_known = not any(one.code in NOT_READ for one in seen.findings)
+    first = drafts if counts["drafts"] else "nothing to draft" if is_known else "nothing to draft in what could be read"
     return f"Plan for {seen.config}: {', '.join([first, *removals, *rest, *errors])}"
+
+
+def _finding_lines(seen: Review) -> Iterator[str]:
+    """Yield each root cause once, and below it its consequences: other findings, and what it blocks.
+
+    What is blocked without an error finding, such as a package whose draft is proposed, comes last.
+    """
+    causes = cause_groups(seen.findings)
+    group_of = {finding: number for number, one in enumerate(causes) for finding in one.findings}
+    blocked: dict[int, list[Trouble]] = {}
+    alone = []
+    for trouble in seen.troubles:
+        if trouble.findings:
+            blocked.setdefault(group_of[trouble.findings[0]], []).append(trouble)
+        else:
+            alone.append(trouble)
+    for number, one in enumerate(causes):
+        yield from one.lines
+        yield from (f"  {line}" for line in _blocked_lines(blocked.get(number, ())))
+    yield from map(_trouble, alone)
+
+
+def _blocked_lines(blocked: Sequence[Trouble]) -> Iterator[str]:
+    for kind in dict.fromkeys(one.kind for one in blocked):
+        same = [one for one in blocked if one.kind == kind]
+        named = [" ".join(filter(None, (one.place, f"({one.owner})"))) for one in same[:_NAMED_PLACES]]
+        more = f" and {len(same) - len(named)} more" if len(same) > len(named) else ""
+        yield one_line(f"{kind}: {', '.join(named)}{more}")
+
+
+def _blocked_data(one: Trouble) -> dict[str, Any]:
+    causes = [cause_data(each)["causedBy"] for each in one.findings]
+    return told({**{name: value for name, value in vars(one).items() if name != "findings"}, "causedBy": causes})
 
 
 def _trouble(trouble: Trouble) -> str:
@@ -141,8 +174,14 @@ def _diffs(one: ReviewedDraft, max_lines: int) -> Iterator[tuple[str, str]]:
 
 
 def _list(title: str, lines: Iterable[str]) -> str:
-    items = [f"- {code(line)}" for line in lines]
+    items = [_item(line) for line in lines]
     return "\n".join((f"## {title}", "", *items)) if items else ""
+
+
+def _item(line: str) -> str:
+    """Return a line as an item of a list; an indented line as an item of a list in the one above."""
+    text = line.lstrip(" ")
+    return f"{' ' * (len(line) - len(text))}- {code(text)}"
 
 
 def _group_markdown(group: Group, max_diff_lines: int) -> str:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from reconciler.krm.digest import digest
 from reconciler.planning.fleet import DestinationPlan
 from reconciler.planning.open_drafts import Reason
 from reconciler.planning.plan import grows
+from reconciler.reporting.conflicts import conflict_summary
 from reconciler.reporting.markdown import code
 from reconciler.reporting.open_drafts import (
     PackageSheet,
@@ -34,6 +36,9 @@ TITLE_WIDTH = 120
 VERDICT_WIDTH = 140
 # below what GitHub takes, 65,536 characters, with room for what people add
 _LONGEST = 50_000
+# characters that the list of conflicts and gates may have, and how many of them do not count against the packages
+_LONGEST_LIST = 40_000
+_LIST_ALLOWANCE = 10_000
 _DETAILED = 30
 _LINES = 20
 _WIDTH = 400
@@ -50,8 +55,9 @@ _BLOCK = re.compile(r"<!-- reconciler:begin ([0-9a-f]{12}) -->.*?" + re.escape(_
 class RequestWords:
     """What a pull request says: `change` is a digest of what its draft changes, `faults` are in the way of publishing.
 
-    `parts` are the sections of the body but for the first, `essence` what must differ for it to be written anew: that
-    other clusters were merged meanwhile, or the cluster branch moved elsewhere, is no reason.
+    `conflicts` are in the way as well, until a reviewer accepts them. `parts` are the sections of the body but for the
+    first. `essence` is a digest of the content: the body is only replaced when it differs. The merge of other clusters,
+    or an unrelated change of the cluster branch, does not change it.
     """
 
     title: str
@@ -59,20 +65,25 @@ class RequestWords:
     faults: tuple[Reason, ...]
     parts: tuple[str, ...]
     essence: str
+    conflicts: tuple[Reason, ...] = ()
 
-    @property
-    def passed(self) -> bool:
-        """Whether nothing is in the way of publishing."""
-        return not self.faults
+    def passes(self, *, accepted: bool = False) -> bool:
+        """Return whether nothing is in the way of publishing; `accepted`: a reviewer accepted the conflicts."""
+        return not self._in_the_way(accepted)
 
-    @property
-    def verdict(self) -> str:
-        """What keeps the draft from being published, or that nothing does, in one line."""
-        if not self.faults:
+    def verdict(self, *, accepted: bool = False) -> str:
+        """Return what keeps the draft from being published, or that nothing does, in one line."""
+        faults = self._in_the_way(accepted)
+        if not faults:
+            if self.conflicts:
+                return "nothing is in the way of publishing: a reviewer accepted the conflicts"
             return "nothing is in the way of publishing"
-        more = f" (and {len(self.faults) - 1} more)" if len(self.faults) > 1 else ""
-        first = one_line(f"{self.faults[0].reason}: {self.faults[0].message}")
+        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        first = one_line(f"{faults[0].reason}: {faults[0].message}")
         return shorten(first, VERDICT_WIDTH - len(more)) + more
+
+    def _in_the_way(self, accepted: bool) -> tuple[Reason, ...]:
+        return self.faults if accepted else (*self.conflicts, *self.faults)
 
     def body(self, others: Sequence[str]) -> str:
         """Return the body with its marks; `others` are the other clusters whose drafts change the same."""
@@ -80,18 +91,47 @@ class RequestWords:
         return f"<!-- reconciler:begin {self.essence} -->\n{words}\n{_END}"
 
 
-def request_words(sheet: Sheet, more_faults: Iterable[Reason], page: Page) -> RequestWords:
+def request_words(sheet: Sheet, more_faults: Iterable[Reason], page: Page, label: str = "") -> RequestWords:
     """Return what is said of a draft, of which all contents are shown; `more_faults` are known of it besides.
 
-    `page` gives the address of a commit's page, "" where it has none; the config's repository is called "".
+    `page` gives the address of a commit's page, "" where it has none; the config's repository is called "". `label` is
+    the one with which a reviewer accepts conflicts, "" where the forge cannot be asked for labels.
     """
     title, change = _title(sheet), _change_digest(sheet)
     faults = (*sheet.draft.refusals(), *more_faults)
+    conflicts = tuple(_to_be_labelled(one, label) if label else one for one in sheet.draft.open_conflicts())
     obstacles = [*_obstacles(sheet), *(f"{one.reason}: {one.message}" for one in more_faults)]
-    listed = "\n".join(["**In the way**", "", *(_item(line) for line in obstacles)]) if obstacles else ""
-    parts = tuple(filter(None, (listed, *_packages(sheet, page), _closing(sheet))))
+    listed = "\n".join(["**In the way**", "", *_items(obstacles), *_acceptance(conflicts, label)]) if obstacles else ""
+    parts = tuple(filter(None, (listed, *_packages(sheet, page, len(listed)), _closing(sheet))))
     causes = [one.causes for one in sheet.contents]
-    return RequestWords(title, change, faults, parts, _short(digest([title, change, obstacles, causes])))
+    return RequestWords(title, change, faults, parts, _short(digest([title, change, obstacles, causes])), conflicts)
+
+
+def _to_be_labelled(conflicts: Reason, label: str) -> Reason:
+    """Return why a draft with conflicts is not to be merged, for reviewers of its pull request."""
+    what = conflicts.message.partition(";")[0]
+    return Reason(conflicts.reason, f"{what}; review them and set the label {label}")
+
+
+def _acceptance(conflicts: Sequence[Reason], label: str) -> tuple[str, ...]:
+    if not conflicts or not label:
+        return ()
+    sentence = (
+        f"The check `reconciler` fails until a reviewer sets the label `{label}` on this pull request, which accepts"
+        " the conflicts. The label counts for the head that it was set on: after a push it is removed, and must be set"
+        " again."
+    )
+    return ("", sentence)
+
+
+def _items(lines: Sequence[str]) -> list[str]:
+    """Return lines as items, as many as fit into a body, and one that counts the rest."""
+    items = [_item(line) for line in lines]
+    sizes = accumulate(len(item) + 1 for item in items)
+    shown = sum(size <= _LONGEST_LIST for size in sizes)
+    if shown == len(items):
+        return items
+    return [*items[:shown], f"- … and {len(items) - shown} more; the status files on the branch list every conflict"]
 
 
 def _change_digest(sheet: Sheet) -> str:
@@ -113,10 +153,14 @@ def _title(sheet: Sheet) -> str:
     if len(packages) == 1:
         (one,) = packages
         what = "remove it" if one.removed else task_words(one.status) or "as people made it"
-        return shorten(one_line(f"{name}/{one.package}: {what}"), TITLE_WIDTH)
-    verb = "remove " if sheet.draft.is_removal else ""
-    named = ", ".join(one.package for one in packages)
-    return shorten(one_line(f"{name}: {verb}{count(len(packages), 'package')} ({named})"), TITLE_WIDTH)
+        title = f"{name}/{one.package}: {what}"
+    else:
+        verb = "remove " if sheet.draft.is_removal else ""
+        named = ", ".join(one.package for one in packages)
+        title = f"{name}: {verb}{count(len(packages), 'package')} ({named})"
+    chosen = (str(conflict.get("chosen")) for one in packages for conflict in one.conflicts)
+    conflicts = f"; {summary}" if (summary := conflict_summary(chosen)) else ""
+    return shorten(one_line(title), TITLE_WIDTH - len(conflicts)) + conflicts
 
 
 def _sameness(change: str, others: Sequence[str]) -> str:
@@ -135,8 +179,8 @@ def _obstacles(sheet: Sheet) -> Iterator[str]:
     yield from draft_lines(sheet)
 
 
-def _packages(sheet: Sheet, page: Page) -> Iterator[str]:
-    shown, length = 0, 0
+def _packages(sheet: Sheet, page: Page, taken: int) -> Iterator[str]:
+    shown, length = 0, max(0, taken - _LIST_ALLOWANCE)
     for one in sheet.contents[:_DETAILED]:
         part = _package(sheet, one, page)
         length += len(part)

@@ -10,7 +10,7 @@ from reconciler.krm.identity import ObjectKey
 from reconciler.krm.pointer import format_pointer
 from reconciler.krm.yaml import Path
 from reconciler.packages.package import PackageResource
-from reconciler.planning.codes import KUBERNETES_VERSION_UNKNOWN, SCHEMA_MISSING
+from reconciler.planning.codes import KUBERNETES_VERSION_UNKNOWN, NOT_VALIDATED, SCHEMA_MISSING
 from reconciler.planning.conformance import Checked, Fault, Unjudged
 from reconciler.planning.without import ConfigField
 from reconciler.reporting.explain import explain
@@ -47,7 +47,7 @@ def rendered_findings(checked: Iterable[Checked], objects: Objects) -> Iterator[
             )
             alike.setdefault(key, []).append((one, fault))
         for unknown in one.unknown:
-            kinds.setdefault((unknown.what, unknown.release), []).append((one, unknown))
+            kinds.setdefault((unknown.what, unknown.builtin_reason), []).append((one, unknown))
     for same in alike.values():
         yield _finding(*same[0], [str(one.variant.place) for one, _ in same[1:]], objects)
     for _, found in sorted(kinds.items(), key=lambda each: each[0]):
@@ -117,13 +117,11 @@ def _unknown(found: Sequence[tuple[Checked, Unjudged]], objects: Objects) -> Fin
     first, unknown = found[0]
     places = [str(one.variant.place) for one, _ in found]
     what = f"{count(sum(each.count for _, each in found), 'resource')} of {unknown.what} in {_some(places)}"
-    why = f"no schemas of {_release(unknown.release)}" if unknown.release else "no definition and no schema of the kind"
-    message = f"not held against a schema, for {why} are known here: {what}"
-    return SCHEMA_MISSING.finding(message, _where(first, unknown.first, (), objects))
-
-
-def _release(release: str) -> str:
-    return f"Kubernetes {release}" if release[0].isdigit() else f"{release} of Kubernetes"
+    where = _where(first, unknown.first, (), objects)
+    if unknown.builtin_reason:
+        return NOT_VALIDATED.finding(f"not validated: {what}; {unknown.builtin_reason}", where)
+    message = f"not held against a schema, for no definition and no schema of the kind are known here: {what}"
+    return SCHEMA_MISSING.finding(message, where)
 
 
 def _some(names: Sequence[str]) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding, errors
 from reconciler.planning.destination import Destination
 from reconciler.planning.fleet import DestinationPlan, FleetPlan
@@ -22,7 +23,6 @@ from reconciler.reporting.templates import news_of_children, template_lines
 
 Kind = Literal["blocked", "stalled", "held"]
 _KINDS: tuple[Kind, ...] = ("blocked", "stalled", "held")
-_CONFLICTS_PER_DRAFT = 20
 _OVERRIDES_PER_DRAFT = 20
 _TEMPLATES_PER_DRAFT = 20
 
@@ -58,13 +58,17 @@ class ReviewedDraft:
 
 @dataclass(frozen=True)
 class Trouble:
-    """What is in the way: of which package, of whom, a reason and a sentence."""
+    """What is in the way: of which package, of whom, a reason and a sentence.
+
+    `findings` are the errors that say the same, as the plan lists them.
+    """
 
     kind: Kind
     place: str
     owner: str
     reason: str
     message: str
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -106,8 +110,8 @@ def review(plan: FleetPlan) -> Review:
     """Return the plan as it is told to people."""
     drafts = [one for destination in plan.destinations for one in _drafts(destination)]
     unchanged = sum(isinstance(outcome, Unchanged) for _, outcome in plan.outcomes())
-    troubles = tuple(sorted(_troubles(plan), key=_rank))
     findings = tuple(in_order(plan.all_findings()))
+    troubles = tuple(sorted(_find_blocked(plan, _Listed(findings)), key=_rank))
     return Review(plan.config, _groups(drafts), unchanged, troubles, findings, departures(plan))
 
 
@@ -119,7 +123,7 @@ def review_draft(draft: Draft, destination: Destination) -> ReviewedDraft:
     """Return a draft as it is told, against what it replaces."""
     changes = compare(draft.before, draft.rendered.files)
     causes, waiting = cause_words(draft, destination), waiting_for(draft.rendered)
-    conflicts = conflict_lines(draft.rendered.conflicts, _CONFLICTS_PER_DRAFT)
+    conflicts = conflict_lines(draft.rendered.conflicts)
     overrides = news_of_overrides(draft, _OVERRIDES_PER_DRAFT)
     templates = template_lines(draft.rendered, _TEMPLATES_PER_DRAFT)
     children = tuple(news_of_children(draft))
@@ -157,17 +161,41 @@ def _rank(trouble: Trouble) -> tuple[int, str, str]:
     return _KINDS.index(trouble.kind), trouble.place, trouble.owner
 
 
-def _troubles(plan: FleetPlan) -> Iterator[Trouble]:
+class _Listed:
+    """The findings of a plan by what they say: the plan adds the places of objects to them."""
+
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        self._known = {_text(one): one for one in errors(list(findings))}
+
+    def of(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+        """Return these findings as the plan lists them."""
+        return tuple(one for each in findings if (one := self._known.get(_text(each))))
+
+
+def _text(finding: Finding) -> tuple[str, str, str, str]:
+    return finding.code, finding.message, finding.where.object, finding.where.package
+
+
+def _worst(conditions: tuple[Condition, ...]) -> Condition:
+    """Return the condition that says why an object is stalled or not ready."""
+    wrong = {"Stalled": "True", "Ready": "False"}
+    found = (one for kind, status in wrong.items() for one in conditions if (one.type, one.status) == (kind, status))
+    return next(found, conditions[-1])
+
+
+def _find_blocked(plan: FleetPlan, listed: _Listed) -> Iterator[Trouble]:
     for _, outcome in plan.outcomes():
         if isinstance(outcome, Blocked):
             ready = next((one for one in outcome.conditions if one.type == "Ready"), outcome.conditions[-1])
             owner = object_words(outcome.variant.owner.key)
-            yield Trouble("blocked", str(outcome.variant.place), owner, ready.reason, ready.message)
+            found = listed.of(outcome.findings)
+            yield Trouble("blocked", str(outcome.variant.place), owner, ready.reason, ready.message, found)
     for stalled in plan.room.stalled:
-        condition = next((one for one in stalled.conditions if one.type == "Stalled"), stalled.conditions[-1])
-        place = str(stalled.place) if stalled.place else ""
-        yield Trouble("stalled", place, object_words(stalled.owner.key), condition.reason, condition.message)
+        condition = _worst(stalled.conditions)
+        place, owner = str(stalled.place) if stalled.place else "", object_words(stalled.owner.key)
+        yield Trouble("stalled", place, owner, condition.reason, condition.message, listed.of(stalled.findings))
     for destination in plan.destinations:
         for held in destination.held:
             place, owner = f"{destination.destination.name}/{held.package}", object_words(held.record.owner.key)
-            yield Trouble("held", place, owner, held.finding.code, held.finding.message)
+            found = listed.of((held.finding,))
+            yield Trouble("held", place, owner, held.finding.code, held.finding.message, found)

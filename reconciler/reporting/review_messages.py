@@ -7,6 +7,7 @@ from typing import Any
 
 from reconciler.planning.open_drafts import DraftedPackage, OpenDraft
 from reconciler.reporting.commit_message import SUBJECT_WIDTH
+from reconciler.reporting.conflicts import recorded_conflict_lines
 from reconciler.reporting.package_status import inputs, owner_of, task_words, text, upstream
 from reconciler.reporting.templates import TEMPLATES
 from reconciler.reporting.values import count, one_line, shorten
@@ -14,19 +15,36 @@ from reconciler.reporting.values import count, one_line, shorten
 PACKAGE_TRAILER = "Reconciler-Package: "
 _TRAILER = "Reconciler-"
 _WHY = "Why:"
+_CONFLICTS = "Accepted conflicts:"
 
 
-def publish_message(draft: OpenDraft, packages: Iterable[DraftedPackage], reason: str) -> str:
-    """Return the message of the commit that publishes packages of a draft; `reason` is what the person has to say."""
+def publish_message(
+    draft: OpenDraft, packages: Iterable[DraftedPackage], reason: str, via: str, person: tuple[str, str] | None = None
+) -> str:
+    """Return the message of the commit that publishes packages of a draft.
+
+    Its trailers name `person`, who approved it, `via`, where the approval came from, and `reason`. The body lists the
+    conflicts that were accepted with the approval.
+    """
     chosen = tuple(packages)
     lines = [f"- {one.package}: {_what(one)}" for one in chosen] if len(chosen) > 1 else []
-    return _message("publish", draft, chosen, _summary(draft, chosen), "\n".join(lines), reason)
+    conflicts = [f"- {one.package}: {line}" for one in chosen for line in recorded_conflict_lines(list(one.conflicts))]
+    sections = ["\n".join(lines), "\n".join([_CONFLICTS, *conflicts]) if conflicts else ""]
+    message = _message("publish", draft, chosen, _summary(draft, chosen), "\n\n".join(filter(None, sections)), reason)
+    return message + "".join(f"{line}\n" for line in _approval_trailers(reason, via, person))
+
+
+def _approval_trailers(reason: str, via: str, person: tuple[str, str] | None) -> Iterator[str]:
+    if person:
+        yield f"Reconciler-Approved-By: {one_line(person[0])} <{one_line(person[1])}>"
+    yield f"Reconciler-Approved-Via: {via}"
+    if words := " ".join(reason.split()):
+        yield f"Reconciler-Reason: {one_line(words)}"
 
 
 def approval_message(draft: OpenDraft, reason: str, person: tuple[str, str] | None) -> str:
     """Return the message with which a forge merges a whole draft: its account is the author, a trailer names whom."""
-    message = publish_message(draft, draft.packages, reason)
-    return f"{message}Approved-by: {one_line(person[0])} <{one_line(person[1])}>\n" if person else message
+    return publish_message(draft, draft.packages, reason, "cli", person)
 
 
 def reject_message(draft: OpenDraft, reason: str) -> str:

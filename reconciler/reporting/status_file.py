@@ -33,7 +33,7 @@ def status_file(draft: Draft, destination: Destination, config: str) -> bytes:
         "apiVersion": API_VERSION,
         "kind": KIND,
         "metadata": {"name": package.replace("/", "."), "annotations": _ANNOTATIONS},
-        "status": told(_status(draft, destination, config)),
+        "status": _with_draft_metadata(draft, told(_status(draft, destination, config))),
     }
     return emit(document).encode()
 
@@ -63,6 +63,22 @@ def _status(draft: Draft, destination: Destination, config: str) -> dict[str, An
         "templates": children_data(templates.effects if templates else ()),
         "results": [dict(result) for result in rendered.results],
         "warnings": list(_warnings(rendered.findings)),
+    }
+
+
+def _with_draft_metadata(draft: Draft, status: dict[str, Any]) -> dict[str, Any]:
+    """Return the status with the labels and annotations that the draft was created with, after its task.
+
+    Empty ones are written for a package with an upstream: a file without them is one of an earlier version, of which
+    these are unknown.
+    """
+    metadata = {"labels": dict(draft.labels), "annotations": dict(draft.annotations)}
+    if draft.variant.upstream is None:
+        metadata = told(metadata)
+    return {
+        name: value
+        for field, found in status.items()
+        for name, value in ({field: found, **metadata} if field == "task" else {field: found}).items()
     }
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from reconciler.redaction import redact_urls
+
 WIDTH = 60
 _KEPT_BEFORE_A_DIFFERENCE = 12
 
@@ -11,8 +13,9 @@ _KEPT_BEFORE_A_DIFFERENCE = 12
 def one_line(text: str) -> str:
     """Return the text on one line: line breaks as ⏎, control and direction characters escaped.
 
-    What people wrote somewhere must not move a terminal's cursor or start a trailer of its own.
+    User input must not move a terminal's cursor or start a trailer of its own. Credentials of URLs are removed.
     """
+    text = redact_urls(text)
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else _escaped(char) for char in text)

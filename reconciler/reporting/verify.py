@@ -102,10 +102,13 @@ def verified_text(found: Sequence[Verified], troubles: Iterable[str] = (), none:
     told_alone = sorted({*found} - plain, key=lambda one: (VERDICTS.index(one.verdict), one.place, one.branch))
     lines = [line for one in told_alone for line in _lines(one)]
     lines += _together([one for one in found if one in plain])
-    lines += [f"not read    {one_line(one)}" for one in troubles]
+    unread = tuple(troubles)
+    lines += [f"not read    {one_line(one)}" for one in unread]
     counted = Counter(one.verdict for one in found)
     listed = ", ".join(f"{counted[verdict]} {verdict}" for verdict in reversed(VERDICTS) if counted[verdict])
-    return "\n".join([*lines, f"{count(len(found), 'package')}: {listed or none}{_before_edits(found)}"]) + "\n"
+    unknown = f"{count(len(unread), 'destination')} unknown" if unread else ""
+    told = "; ".join(filter(None, (listed or ("" if unread else none), unknown)))
+    return "\n".join([*lines, f"{count(len(found), 'package')}: {told}{_before_edits(found)}"]) + "\n"
 
 
 def _before_edits(found: Iterable[Verified]) -> str:

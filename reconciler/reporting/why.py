@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, Literal
 
+from reconciler.caching import cached
 from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.pointer import PointerError, format_pointer, parse_pointer
@@ -128,7 +128,7 @@ def asked_for(resource: str, place: str) -> Asked:
     return Asked(resource, place)
 
 
-@lru_cache(_REMEMBERED)
+@cached(_REMEMBERED)
 def _in_file(asked: Asked, path: str, file: File) -> Found | None:
     found = [asked.found_in(one) for one in Package(FileTree({path: file})).resources if one.name and asked.is_of(one)]
     if not asked.resource:

@@ -36,6 +36,12 @@ CODES = (
         Scope.OBJECT,
         "A field that nobody reads is called almost like one that is read; it is kept, and says nothing.",
     ),
+    KAFKA_NOT_PLACED := Code(
+        "KafkaNotPlaced",
+        Severity.WARNING,
+        Scope.OBJECT,
+        "A Kafka or KafkaNodePool of the config is placed on no cluster, and nothing else uses it.",
+    ),
     KUBERNETES_VERSION_INVALID := Code(
         "KubernetesVersionInvalid",
         Severity.WARNING,
@@ -46,13 +52,7 @@ CODES = (
         "NameNotUsable",
         Severity.ERROR,
         Scope.DESTINATION,
-        "The name of a cluster, or a branch or tag prefix of a Repository, cannot be one in Git.",
-    ),
-    NAMESPACE_MISSING := Code(
-        "NamespaceMissing",
-        Severity.ERROR,
-        Scope.OBJECT,
-        "An object of a kind that lives in a namespace does not say in which.",
+        "The name of a cluster, or a branch or tag prefix of a Repository, cannot be one in Git, or is reserved.",
     ),
     NO_DESTINATION := Code(
         "NoDestination",

@@ -21,6 +21,11 @@ def deletion_hash(units: Iterable[Unit]) -> str:
     return hashlib.sha256(listed.encode()).hexdigest()[:16]
 
 
+def acknowledged(annotations: Mapping[str, str]) -> frozenset[str]:
+    """Return the hashes of deletions that the annotations of an object confirm: several with commas between them."""
+    return frozenset(part.strip() for part in annotations.get(ACK_DELETIONS, "").split(",")) - {""}
+
+
 def existing_before(doomed: Sequence[AnyUnit], existing: int, held: Mapping[AnyUnit, int]) -> int:
     """Return how many units count as existing: those that there were when the first of the doomed was held.
 
@@ -29,9 +34,14 @@ def existing_before(doomed: Sequence[AnyUnit], existing: int, held: Mapping[AnyU
     return min([existing, *(held[unit] for unit in doomed if unit in held)])
 
 
+def exceeds(doomed: int, existing: int, max_percent: int) -> bool:
+    """Return whether so many are more than a share of those that there are: one of two is 50 %."""
+    return doomed * 100 > existing * max_percent
+
+
 def is_too_much(doomed: int, existing: int, max_percent: int) -> bool:
-    """Tell whether so many may not go at once: all that there are, or more than a share of them; one always may."""
-    return doomed >= existing or doomed > max(1, existing * max_percent // 100)
+    """Return whether an owner may not give up so many units at once: all of them, or more than a share of them."""
+    return doomed >= existing or exceeds(doomed, existing, max_percent)
 
 
 def held_message(doomed: Sequence[Unit], existing: int, what: str, whom: str) -> str:
@@ -50,10 +60,14 @@ def names_hash(message: str, token: str) -> bool:
 
 @dataclass(frozen=True)
 class Decision:
-    """Why units do not go now, "" where they may; `existing` is how many counted as being there."""
+    """Why units do not go now, "" where they may; `existing` is how many counted as being there.
+
+    `is_confirmed`: a person has acknowledged exactly these.
+    """
 
     why: str = ""
     existing: int = 0
+    is_confirmed: bool = False
 
 
 def decide(
@@ -70,7 +84,7 @@ def decide(
     whom to annotate.
     """
     if not doomed or deletion_hash(doomed) in acknowledged:
-        return Decision("", existing)
+        return Decision("", existing, is_confirmed=bool(doomed))
     total = existing_before(doomed, existing, held)
     if not is_too_much(len(doomed), total, max_percent):
         return Decision("", total)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from reconciler.krm.codes import CREDENTIAL_IN_URL
 from reconciler.krm.findings import Code, Finding, Where
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.names import ref_name_fault
+from reconciler.redaction import has_credentials, redact_url
 from reconciler.rules.codes import NAME_NOT_USABLE, REPOSITORY_INVALID
 from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ConfigObject
 
@@ -53,7 +54,7 @@ def read_repositories(catalog: Catalog) -> tuple[Repositories, tuple[Finding, ..
 
 def kptfile_url(text: str) -> str:
     """Return a Repository's URL as Kptfiles write it: ending in `.git`, without credentials (design 10.18)."""
-    bare = re.sub(r"(?<=://)[^/@\s]*@", "", text).rstrip("/")
+    bare = redact_url(text).rstrip("/")
     return bare if bare.endswith(".git") else f"{bare}.git"
 
 
@@ -103,6 +104,13 @@ def _text_faults(one: ConfigObject, git: Mapping[str, Any]) -> list[Finding]:
             faults.append(_finding(one, ("spec", "git", name), f"spec.git.{name} must be a string, not {value!r}"))
     if not git.get("repo"):
         faults.append(_finding(one, ("spec", "git", "repo"), "spec.git.repo must name a Git repository; it is missing"))
+    repo = git.get("repo")
+    if isinstance(repo, str) and has_credentials(repo):
+        message = (
+            f'spec.git.repo must be written without user name, password or token: "{redact_url(repo)}" is what remains;'
+            " put them into the file that git.credentials_file names, and write an @ of a path as %40"
+        )
+        faults.append(_finding(one, ("spec", "git", "repo"), message, CREDENTIAL_IN_URL))
     directory = git.get("directory")
     if isinstance(directory, str) and ".." in directory.split("/"):
         message = f'spec.git.directory must not leave the repository, as "{directory}" does'

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from posixpath import basename
 from typing import Any
 
+from reconciler.caching import cached
 from reconciler.krm.findings import Finding, Where, hardened
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.pointer import format_pointer
@@ -42,7 +42,7 @@ def secret_findings(files: FileTree, *, block: bool) -> tuple[Finding, ...]:
     return tuple(map(hardened, found)) if block else tuple(found)
 
 
-@lru_cache(maxsize=_REMEMBERED_FILES)
+@cached(_REMEMBERED_FILES)
 def _found_in(package: str, path: str, content: bytes) -> tuple[Finding, ...]:
     resources = resources_of(package, path, content)
     if isinstance(resources, Unparsable) or basename(path) == KPTFILE:

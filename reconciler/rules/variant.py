@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Literal, Protocol
 
+from reconciler.caching import cached
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding, Where
 from reconciler.krm.identity import ObjectKey
+from reconciler.snapshot.catalog import ConfigObject
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
 from reconciler.snapshot.trace import View
@@ -161,10 +163,14 @@ class Mutated:
 
 @dataclass(frozen=True)
 class Earlier:
-    """The variant's last output and the upstream package that it was made from (design 10.6, 10.7)."""
+    """The variant's last output and the upstream package that it was rendered from.
+
+    `branch` is the package as its branch has it now, local changes included; None where only the output is known.
+    """
 
     rendered: FileTree
     base: FileTree
+    branch: FileTree | None = None
 
 
 class Mutation(Protocol):
@@ -197,6 +203,42 @@ UpdateStrategy = Literal["resource-merge", "copy-merge", "fast-forward", "force-
 ConflictPolicy = Literal["upstream", "local", "block"]
 
 
+def default_conflict_policy(profile: Literal["safe", "compat"]) -> ConflictPolicy:
+    """Return the conflict policy of a package with an upstream when no object and no setting names one.
+
+    Profile `safe` keeps local changes. Profile `compat` takes the upstream's value, as kpt does.
+    """
+    return "local" if profile == "safe" else "upstream"
+
+
+ConfigSources = Mapping[str, tuple[str, ...]]
+"""Config files by path, each with the ids of its objects (`object_id`)."""
+
+
+def object_id(key: ObjectKey) -> str:
+    """Return the text that state identifies an object of the config by: `group/Kind/namespace/name`."""
+    return "/".join(key)
+
+
+def object_of(text: str) -> ObjectKey:
+    """Return the object that `object_id` returned a text for. Raises ValueError for another text."""
+    group, kind, namespace, name = text.split("/", 3)
+    return ObjectKey(group, kind, namespace, name)
+
+
+def sources_of(objects: Iterable[ConfigObject]) -> ConfigSources:
+    """Return the files of objects, in order; equal results are mostly one object."""
+    return _sources_of(tuple(sorted({(one.file, object_id(one.key)) for one in objects})))
+
+
+@cached(4_096)
+def _sources_of(objects: tuple[tuple[str, str], ...]) -> ConfigSources:
+    found: dict[str, tuple[str, ...]] = {}
+    for file, name in objects:
+        found[file] = (*found.get(file, ()), name)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Variant:
     """One package that should exist at one place, ready to be rendered.
@@ -208,7 +250,8 @@ class Variant:
     room has made its values of several objects.
 
     `facts` are what the output depends on besides what the mutation looks up: each name says what it is, so
-    that a change of it can be named as the cause of a draft.
+    that a change of it can be named as the cause of a draft. `sources` are the config files without which the package
+    would not be there: state records them, so that a later pass can check that they were deleted.
     """
 
     owner: Owner
@@ -227,6 +270,7 @@ class Variant:
     conflict_policy: ConflictPolicy | None = None
     spreads: bool = False
     provenance: Provenance | None = None
+    sources: ConfigSources = field(default_factory=dict)
 
     @property
     def upstream(self) -> Upstream | None:
@@ -308,7 +352,8 @@ class Guard:
     """What a set that is there lets go of what it made: the places, and why it does not let go of more (porch 11.6).
 
     `existing` is how many it had made when that was decided. `waiting` are the places that wait for somebody's word,
-    `acknowledged` the hashes that people have confirmed.
+    `acknowledged` the hashes that people have confirmed. `confirmed` are those of `places` that people have named: no
+    other guard asks about them.
     """
 
     places: frozenset[Place] = frozenset()
@@ -316,6 +361,7 @@ class Guard:
     existing: int = 0
     waiting: frozenset[Place] = frozenset()
     acknowledged: frozenset[str] = frozenset()
+    confirmed: frozenset[Place] = frozenset()
 
     def releases(self, place: Place) -> bool:
         """Return whether the package at a place may go."""

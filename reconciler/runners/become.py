@@ -22,7 +22,7 @@ def main() -> None:
         limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(which, (limit, limit))
     try:
-        os.execv(sys.argv[3], sys.argv[3:])  # noqa: S606  # no shell is what is wanted
+        os.execv(sys.argv[3], sys.argv[3:])  # no shell on purpose  # noqa: S606  # nosec B606
     except OSError as error:
         sys.exit(f"{sys.argv[3]} cannot be started: {error.strerror}")
 

@@ -118,7 +118,7 @@ def _sandbox(bounds: Bounds) -> tuple[str, ...]:
         "--user", "nobody",
         "--security-opt", "no-new-privileges",
         "--cap-drop", "ALL",
-        "--read-only", "--tmpfs", "/tmp",  # noqa: S108  # the container's own
+        "--read-only", "--tmpfs", "/tmp",  # the folder of the container  # noqa: S108  # nosec B108
         "--memory", memory, "--memory-swap", memory,
         "--pids-limit", str(_MOST_PROCESSES),
     )  # fmt: skip

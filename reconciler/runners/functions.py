@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from reconciler.krm.digest import digest
 from reconciler.packages.functions.facts import fact_name, fact_spec
 from reconciler.packages.functions.function import InterruptedFunctionError
+from reconciler.packages.functions.limits import FunctionLimits
 from reconciler.packages.functions.registry import Found, Missing
+from reconciler.packages.functions.starlark import ScriptRunner, run_starlark, starlark_function
 from reconciler.packages.kptfile import FunctionSpec
 from reconciler.packages.pipeline import Functions
 from reconciler.runners.commands import Commands
@@ -23,12 +27,20 @@ class AllFunctions:
     the catalog whose version we can only guess.
     """
 
-    def __init__(self, native: Functions, commands: Commands, containers: Containers, prefix: str) -> None:
+    def __init__(
+        self, native: Functions, commands: Commands, containers: Containers, prefix: str, scripts: ScriptRunner
+    ) -> None:
         self._native = native
+        self._starlark = starlark_function(scripts)
         self._commands = commands
         self._containers = containers
         self._catalogs = (*_CATALOGS, prefix)
         self._asked: set[str] = set()
+
+    @property
+    def limits(self) -> FunctionLimits:
+        """What the functions that run in process may cost in one render."""
+        return self._native.limits
 
     def find(self, spec: FunctionSpec) -> Found | Missing | None:
         """Return what runs for an entry of a pipeline, or why nothing can. Raises InterruptedFunctionError."""
@@ -63,6 +75,8 @@ class AllFunctions:
         if spec.exec:
             return self._commands.find(spec)
         own = self._native.find(spec)
+        if isinstance(own, Found) and own.function is run_starlark:
+            own = replace(own, function=self._starlark)
         if isinstance(own, Found) and not (self._containers.lists(spec) and self._is_rather_theirs(spec, own)):
             return own
         return self._containers.find(spec)

@@ -8,13 +8,14 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
 # how often a silent process is looked at; what it writes is read at once
+_GRACE_SECONDS = 10.0
 _LOOK_SECONDS = 0.05
 _CHUNK = 65_536
 _MOST_WORDS = 16_384
@@ -81,7 +82,9 @@ def _started(start: Start) -> Iterator[subprocess.Popen[bytes]]:
         for stream in (process.stdin, process.stdout, process.stderr):
             if stream is not None:
                 stream.close()
-        process.wait()
+        with suppress(subprocess.TimeoutExpired):
+            # A killed process that waits for a broken disk or network folder cannot end before that answers.
+            process.wait(_GRACE_SECONDS)
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

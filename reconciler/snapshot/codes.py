@@ -17,11 +17,11 @@ CODES = (
         Scope.FILE,
         "A file of the config cannot be read at all; meanwhile nothing anywhere is taken for deleted.",
     ),
-    KIND_UNKNOWN := Code(
-        "KindUnknown",
+    NAME_MISSING := Code("NameMissing", Severity.ERROR, Scope.OBJECT, "An object has no name."),
+    UNKNOWN_KIND := Code(
+        "UnknownKind",
         Severity.WARNING,
         Scope.OBJECT,
-        "An object has a kind that nobody reads, and that is almost one that is read.",
+        "An object is of a kind that is not read, although its API group is, or it has no apiVersion.",
     ),
-    NAME_MISSING := Code("NameMissing", Severity.ERROR, Scope.OBJECT, "An object has no name."),
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
-from reconciler.snapshot.objects import DIRECTORY, EXECUTABLE, FILE, BlobId, TreeId, blob_id, tree_id
+from reconciler.snapshot.objects import DIRECTORY, EXECUTABLE, FILE, LINK, BlobId, ObjectId, TreeId, blob_id, tree_id
 
 
 @dataclass(frozen=True)
@@ -27,15 +28,33 @@ class File:
         return EXECUTABLE if self.executable else FILE
 
 
+@dataclass(frozen=True)
+class SpecialEntry:
+    """A symbolic link or a submodule: its Git mode, and the id of the target's blob or of the submodule's commit."""
+
+    mode: str
+    id: ObjectId
+
+    @property
+    def kind(self) -> str:
+        """What a message calls it."""
+        return "symbolic link" if self.mode == LINK else "submodule"
+
+
 class FileTree(Mapping[str, File]):
     """Regular files by path; paths are relative, with "/" between segments, in sorted order.
 
-    Links and submodules never get in (design 10.18). Values are never changed: `with_files` and
-    `without` return new trees that share the files.
+    `special` are the symbolic links and submodules of a branch, by path. No package of an upstream has any, and the
+    mapping does not contain them, so that nothing reads them by mistake; they count for `id` and equality, so that a
+    package with one is never taken for the package without it. Values are never changed: `with_files`
+    and `without` return new trees that share the files.
     """
 
-    def __init__(self, files: Mapping[str, File] | None = None) -> None:
+    def __init__(
+        self, files: Mapping[str, File] | None = None, special: Mapping[str, SpecialEntry] | None = None
+    ) -> None:
         self._files = dict(sorted((files or {}).items()))
+        self._special = dict(sorted((special or {}).items()))
 
     def __getitem__(self, path: str) -> File:
         return self._files[path]
@@ -51,7 +70,7 @@ class FileTree(Mapping[str, File]):
         return len(self._files)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FileTree) and self._files == other._files
+        return isinstance(other, FileTree) and (self._files, self._special) == (other._files, other._special)
 
     def __hash__(self) -> int:
         return hash(self.id)
@@ -59,10 +78,20 @@ class FileTree(Mapping[str, File]):
     def __repr__(self) -> str:
         return f"FileTree({list(self._files)})"
 
+    @property
+    def special(self) -> Mapping[str, SpecialEntry]:
+        """The symbolic links and submodules, by path."""
+        return MappingProxyType(self._special)
+
     @cached_property
     def id(self) -> TreeId:
-        """The Git tree id of these files: equal content, equal id."""
-        return _tree_id({path: (file.mode, file.id) for path, file in self._files.items()})
+        """The Git tree id of all entries: equal content, equal id."""
+        entries: dict[str, tuple[str, str]] = {path: (file.mode, file.id) for path, file in self._files.items()}
+        return _tree_id({**entries, **{path: (one.mode, one.id) for path, one in self._special.items()}})
+
+    def with_special(self, special: Mapping[str, SpecialEntry]) -> FileTree:
+        """Return the same files with exactly these symbolic links and submodules."""
+        return self if special == self._special else FileTree(self._files, special)
 
     def with_files(self, changes: Mapping[str, File | bytes]) -> FileTree:
         """Return this tree with files added or replaced; bytes keep the mode of the file they replace."""
@@ -70,18 +99,21 @@ class FileTree(Mapping[str, File]):
         for path, change in changes.items():
             old = changed.get(path)
             changed[path] = change if isinstance(change, File) else File(change, old.executable if old else False)
-        return FileTree(changed)
+        return FileTree(changed, self._special)
 
     def without(self, *paths: str) -> FileTree:
         """Return this tree without these files; absent ones are fine."""
-        return FileTree({path: file for path, file in self._files.items() if path not in paths})
+        return FileTree({path: file for path, file in self._files.items() if path not in paths}, self._special)
 
     def below(self, folder: str) -> FileTree:
         """Return the files below a folder, with paths relative to it; "" is the whole tree."""
         if not folder:
             return self
         start = folder.rstrip("/") + "/"
-        return FileTree({p.removeprefix(start): file for p, file in self._files.items() if p.startswith(start)})
+        return FileTree(
+            {p.removeprefix(start): file for p, file in self._files.items() if p.startswith(start)},
+            {p.removeprefix(start): one for p, one in self._special.items() if p.startswith(start)},
+        )
 
 
 def _tree_id(blobs: Mapping[str, tuple[str, str]]) -> TreeId:

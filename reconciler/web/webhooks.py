@@ -181,7 +181,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answer a delivery."""
-        if self.path != PATH:
+        if self._target != PATH:
             self._answer(HTTPStatus.NOT_FOUND)
             return
         # a name that comes twice is neither of the two
@@ -192,9 +192,18 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(error.status)
 
     def _other(self) -> None:
-        self._answer(HTTPStatus.METHOD_NOT_ALLOWED if self.path == PATH else HTTPStatus.NOT_FOUND)
+        self._answer(HTTPStatus.METHOD_NOT_ALLOWED if self._target == PATH else HTTPStatus.NOT_FOUND)
 
     do_GET = do_HEAD = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_TRACE = do_CONNECT = _other  # noqa: N815
+
+    @property
+    def _target(self) -> str:
+        """The request target as the sender wrote it.
+
+        `self.path` is not that: http.server replaces slashes at its beginning by one slash, so that `//hooks` would be
+        a webhook, although a proxy in front may treat it as another path.
+        """
+        return self.requestline.split()[1]
 
     def _body(self) -> Iterator[bytes]:
         left = self._length()

@@ -1,6 +1,6 @@
 """Wiring: the only place that builds real parts; everything else is handed values and ports."""
 
-from reconciler.wiring.options import git_options
+from reconciler.wiring.options import conflict_policy, git_options
 from reconciler.wiring.parts import PackageParts, Parts, build_memory, build_package_parts, build_parts
 from reconciler.wiring.places import ConfigPlace, config_place
 from reconciler.wiring.publishers import (
@@ -28,6 +28,7 @@ __all__ = [
     "build_push",
     "build_schemas",
     "config_place",
+    "conflict_policy",
     "git_options",
     "listen",
     "read_status",

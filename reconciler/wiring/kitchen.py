@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 
+from reconciler.caching import cached
 from reconciler.daemon.backoff import Backoff
 from reconciler.executors.cluster import Cluster
 from reconciler.executors.port import Executor, Orders
@@ -36,9 +36,9 @@ def build_executor(settings: Settings) -> Executor | None:
     one = settings.rendering
     kitchen = SettingsKitchen(_rendering(settings).model_dump_json())
     if one.dask:
-        return Cluster(one.dask, kitchen)
+        return Cluster(one.dask, kitchen, one.timeout_seconds)
     workers = one.workers or available_cores()
-    return Processes(workers, kitchen) if workers > 1 else None
+    return Processes(workers, kitchen, timeout_seconds=one.timeout_seconds) if workers > 1 else None
 
 
 def _rendering(settings: Settings) -> Settings:
@@ -62,9 +62,9 @@ class _Equipment:
         self._catalog = read_catalog(orders.files, self._memory, self._limits, orders.unreadable, self._catalog)
         for forgotten in self._memory.keys() - {file.id for file in orders.files.values()}:
             del self._memory[forgotten]
-        return self._catalog
+        return replace(self._catalog, doubts=orders.doubts) if orders.doubts else self._catalog
 
 
-@lru_cache(maxsize=2)
+@cached(2)
 def _equipment(settings: str) -> _Equipment:
     return _Equipment(Settings.model_validate_json(settings))

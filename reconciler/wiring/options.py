@@ -10,17 +10,20 @@ from reconciler.daemon.backoff import Backoff
 from reconciler.gitio.options import GitOptions, RemoteLimits
 from reconciler.krm.schema import read_key_table
 from reconciler.krm.yaml import YamlLimits
+from reconciler.packages.functions.limits import FunctionLimits
 from reconciler.packages.functions.registry import BUILTIN
 from reconciler.packages.update import MergeOptions
 from reconciler.packages.update.deviations import options_of
 from reconciler.planning.render import Engine
 from reconciler.planning.shard import read_shard
+from reconciler.rules.variant import ConflictPolicy, default_conflict_policy
 from reconciler.runners.commands import Commands
 from reconciler.runners.containers import Containers
 from reconciler.runners.engine import Engine as ContainerEngine
 from reconciler.runners.engine import EngineOptions
 from reconciler.runners.functions import AllFunctions
 from reconciler.runners.process import Bounds
+from reconciler.runners.scripts import Scripts, shared_script_process
 from reconciler.runners.spoiled import SpoiledCalls
 from reconciler.settings import Settings
 
@@ -48,6 +51,7 @@ def git_options(settings: Settings) -> GitOptions:
         known_hosts_file=git.known_hosts_file or None,
         max_refs_per_push=git.max_refs_per_push,
         max_pushes_per_minute=git.max_pushes_per_minute,
+        max_folder_files=settings.limits.folder_files,
         remotes=tuple(RemoteLimits(one.url, one.max_refs_per_push, one.max_pushes_per_minute) for one in git.remotes),
     )
 
@@ -59,6 +63,11 @@ def merging(settings: Settings) -> MergeOptions:
     return replace(options, shapes=options.shapes.with_table(table)) if table else options
 
 
+def conflict_policy(settings: Settings) -> ConflictPolicy:
+    """Return who wins where people and upstream changed the same, unless a PackageVariant decides."""
+    return settings.merge.conflict_policy or default_conflict_policy(settings.merge.profile)
+
+
 def functions(settings: Settings, backoff: Backoff) -> AllFunctions:
     """Return the functions that may be run: ours, and what the settings list."""
     one = settings.functions
@@ -66,14 +75,17 @@ def functions(settings: Settings, backoff: Backoff) -> AllFunctions:
     spoiled = SpoiledCalls(backoff)
     engine = ContainerEngine(EngineOptions(one.engine, one.pull), bounds)
     containers = Containers(one.containers, one.image_prefix, engine, bounds, spoiled)
-    return AllFunctions(BUILTIN, Commands(one.exec, bounds, spoiled), containers, one.image_prefix)
+    limits = FunctionLimits(**settings.limits.functions.model_dump())
+    commands = Commands(one.exec, bounds, spoiled)
+    scripts = Scripts(shared_script_process(float(one.timeout_seconds)), spoiled)
+    return AllFunctions(replace(BUILTIN, limits=limits), commands, containers, one.image_prefix, scripts)
 
 
 def engine(settings: Settings, functions: AllFunctions) -> Engine:
     """Return how packages are rendered."""
     one = settings.merge
     blocks_secrets = settings.rules.secrets == "block"
-    return Engine(one.profile, one.conflict_policy, functions, merging(settings), blocks_secrets)
+    return Engine(one.profile, one.conflict_policy or None, functions, merging(settings), blocks_secrets)
 
 
 def yaml_limits(settings: Settings) -> YamlLimits:

@@ -12,7 +12,9 @@ from pathlib import Path
 from reconciler import __version__
 from reconciler.daemon.backoff import Backoff
 from reconciler.daemon.config import ConfigHistory, ConfigSnapshot, FolderConfig, RepositoryConfig
+from reconciler.daemon.events import log_rebuild
 from reconciler.daemon.first_seen import FirstSeen
+from reconciler.daemon.known_heads import KnownHeads
 from reconciler.daemon.lanes import Flow
 from reconciler.daemon.proposals import STATE_NAME, FolderProposals, Proposals, RepositoryProposals
 from reconciler.daemon.remotes import Remotes
@@ -23,10 +25,12 @@ from reconciler.daemon.settled import InCache
 from reconciler.daemon.tools import ConfigSource, Tools
 from reconciler.expressions import load_parser
 from reconciler.gitio.errors import GitError, RepositoryMissingError
+from reconciler.gitio.folder import FolderLimits
 from reconciler.gitio.history import MirrorHistory, find_here_or_there, history_around
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.pace import Paces
 from reconciler.gitio.packages import UpstreamPackages
+from reconciler.gitio.private_folder import prepare_private_folder
 from reconciler.gitio.source import FolderSource, RepositorySource, Source, open_source, resolve_repository
 from reconciler.gitio.url import parse_url
 from reconciler.krm.digest import digest
@@ -47,7 +51,7 @@ from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId
 from reconciler.wiring.forges import KnownForges
 from reconciler.wiring.kitchen import build_executor
-from reconciler.wiring.options import FIRST_REST_SECONDS, cache_file, git_options, merging, yaml_limits
+from reconciler.wiring.options import FIRST_REST_SECONDS, cache_file, conflict_policy, git_options, merging, yaml_limits
 from reconciler.wiring.options import functions as functions_of
 from reconciler.wiring.rooms import Catalogs
 
@@ -86,6 +90,8 @@ def build_parts(
 ) -> Parts:
     """Build the parts of a pass over `config`. Raises GitError when the config's address cannot be used.
 
+    The cache must belong to this user alone (CacheRefusedError).
+
     `at` names the commit that the config is read at, "" for as it is now: on disk, or at the head of its branch.
 
     `clock` gives seconds since 1970, and `steady` seconds of a clock that nobody sets: they decide when something is
@@ -95,6 +101,7 @@ def build_parts(
     the other: a pass does not wait for slow remotes, and this is called when one of them can be taken.
     """
     _allow_many_files()
+    prepare_private_folder(Path(settings.cache).expanduser())
     backoff = Backoff(FIRST_REST_SECONDS, settings.max_backoff_seconds, steady)
     functions = functions_of(settings, backoff)
     source = open_source(config, options=git_options(settings))
@@ -102,7 +109,10 @@ def build_parts(
     paces = Paces(flow.patience_seconds, _pushing(progress) if progress else None, steady)
     builder = _Builder(settings, source, clock, functions, backoff, paces, fetches=fetches)
     prefix = settings.state_ref.partition("{repository}")[0]
-    remotes = Remotes(builder.open_mirror, prefix, backoff, builder.forges.close, flow)
+    remotes = Remotes(
+        builder.open_mirror, prefix, backoff, builder.forges.close, flow,
+        keeps_earlier_refs=builder.known_heads.is_empty,
+    )  # fmt: skip
     tools = builder.tools(missing_is_empty, offline, progress)
     names = partial(_find_commit, prefix)
     return Parts(builder.config(at), remotes, backoff, tools, builder.folders(), builder.history, names)
@@ -153,10 +163,10 @@ def build_package_parts(
     def open_mirror(repo: str) -> Mirror:
         url = resolve_repository(repo, source, options, str(folder.absolute()))
         fetching(url.text)
-        return Mirror.open(Path(settings.cache).expanduser(), url, options)
+        return Mirror.open(Path(settings.cache).expanduser(), url, options, on_rebuild=log_rebuild)
 
     merge = merging(settings)
-    winner: Winner = "local" if (policy or settings.merge.conflict_policy) == "local" else "upstream"
+    winner: Winner = "local" if (policy or conflict_policy(settings)) == "local" else "upstream"
     merge = replace(merge, rules=replace(merge.rules, winner=winner))
     backoff = Backoff(FIRST_REST_SECONDS, settings.max_backoff_seconds, time.monotonic)
     return PackageParts(UpstreamPackages(open_mirror), merge, functions_of(settings, backoff))
@@ -195,7 +205,7 @@ class _Builder:
             return history.at(history.find(at))
         directory = self._settings.config.directory
         if isinstance(self._source, FolderSource):
-            return FolderConfig(self._source.path, directory)
+            return FolderConfig(self._source.path, directory, FolderLimits(files=self._settings.limits.folder_files))
         names = (self._settings.config.branch, directory, self._settings.drafts.config_branch, self._state_prefix)
         return RepositoryConfig(self._config_mirror, *names)
 
@@ -218,11 +228,17 @@ class _Builder:
     def _state_prefix(self) -> str:
         return self._settings.state_ref.partition("{repository}")[0]
 
+    @cached_property
+    def known_heads(self) -> KnownHeads:
+        """The last known heads of target branches."""
+        config = f"{self._source.url.identity} {self._settings.config.directory.strip('/')}".strip()
+        return KnownHeads(self._cache / "heads.json", config)
+
     def _proposals(self) -> Proposals:
         if isinstance(self._source, FolderSource):
             return FolderProposals(self._read_file)
         return RepositoryProposals(
-            self._config_mirror, self._source.url.connect, self._settings.config.branch,
+            self._config_mirror, self._source.url.identity, self._settings.config.branch,
             self._settings.drafts.config_branch, self._settings.state_ref.format(repository=STATE_NAME),
             self._settings.config.directory, self._read_file,
         )  # fmt: skip
@@ -253,16 +269,17 @@ class _Builder:
         return (Path(self._source.url.text),) if self._source.url.local else ()
 
     def open_mirror(self, url: str) -> Mirror:
-        return Mirror.open(self._cache, url, self._options, self._paces.of)
+        return Mirror.open(self._cache, url, self._options, self._paces.of, log_rebuild)
 
     def tools(self, missing_is_empty: bool, offline: bool, progress: Progress | None) -> Tools:
         catalogs = Catalogs(self._settings, self._source, self._functions, offline=offline)
         return Tools(
-            read_catalog=self._read_catalog,
+            read_catalog=partial(self._read_catalog, catalogs.isolated),
             load=_load,
             destinations=catalogs.destinations,
             conflicts=catalogs.conflicts,
             urls=catalogs.urls,
+            places=catalogs.places,
             rooms=catalogs.rooms,
             lint=catalogs.lint,
             fleet=catalogs.fleet,
@@ -279,23 +296,26 @@ class _Builder:
             proposals=self._proposals(),
             requests=self._requests(),
             published=FirstSeen(cache_file(self._settings, "published")),
+            known_heads=self.known_heads,
             clock=self._clock,
             by_annotation=self._settings.approvals.by_annotation,
+            dates_actions=self._settings.review.clock == "real",
             executor=build_executor(self._settings),
             shard=read_shard(self._settings.shard),
             max_pushes=self._settings.git.max_pushes,
+            max_delete_percent=self._settings.guards.max_delete_percent,
             missing_is_empty=missing_is_empty,
             progress=progress or (lambda stage, done, total: None),
         )
 
-    def _read_catalog(self, snapshot: ConfigSnapshot) -> Catalog:
+    def _read_catalog(self, isolated: Callable[[Catalog], Catalog], snapshot: ConfigSnapshot) -> Catalog:
         catalog = read_catalog(snapshot.files, self._memory, self._limits, snapshot.unreadable, self._catalog)
         self._catalog = catalog
         # what the last commit does not have any more need not be remembered
         wanted = {file.id for file in snapshot.files.values()}
         for forgotten in self._memory.keys() - wanted:
             del self._memory[forgotten]
-        return catalog
+        return isolated(catalog)
 
 
 def _find_commit(state_prefix: str, mirror: Mirror, name: str) -> CommitId:

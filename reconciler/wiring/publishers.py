@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reconciler.daemon.approvals import Approvals
 from reconciler.daemon.backoff import Backoff
+from reconciler.daemon.events import log_rebuild
 from reconciler.daemon.first_seen import FirstSeen
-from reconciler.daemon.publishers import Folder, Keep, Push
+from reconciler.daemon.publishers import Folder, Keep, Push, StatusFiles
 from reconciler.daemon.tags import Tags
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.url import check_allowed, parse_url
+from reconciler.krm.isolation import ExpectedError
 from reconciler.krm.yaml import YamlError, parse
-from reconciler.planning.fleet import FleetPlan
 from reconciler.reporting.commit_message import status_commit_message
 from reconciler.reporting.objects import StatusMemory, status_files
 from reconciler.reporting.summary import SUMMARY
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from reconciler.web.webhooks import Webhooks
 
 
-class NoStatusPlaceError(Exception):
+class NoStatusPlaceError(ExpectedError):
     """`sync` and `run` need a place to write status to, and the settings name none (design 10.31)."""
 
 
@@ -50,7 +51,8 @@ def build_push(settings: Settings) -> Push:
 def read_status(settings: Settings) -> dict[str, bytes]:
     """Return the files of the status branch, fetched now; {} before the first pass. Raises GitError."""
     place = _status_place(settings)
-    mirror = Mirror.open(Path(settings.cache).expanduser(), parse_url(place), git_options(settings))
+    cache, options = Path(settings.cache).expanduser(), git_options(settings)
+    mirror = Mirror.open(cache, parse_url(place), options, on_rebuild=log_rebuild)
     mirror.fetch("config", branches=(settings.status.branch,))
     head = mirror.refs().get(f"refs/heads/{settings.status.branch}")
     if head is None:
@@ -92,9 +94,9 @@ def build_folder(settings: Settings, out: Path) -> Folder:
     return Folder(out, _status_files(settings))
 
 
-def _status_files(settings: Settings) -> Callable[[FleetPlan, Mapping[str, bytes]], Mapping[str, bytes]]:
+def _status_files(settings: Settings) -> StatusFiles:
     memory = StatusMemory()
-    return lambda plan, previous: status_files(plan, previous, settings.status.max_children, memory)
+    return lambda plan, previous, report: status_files(plan, previous, settings.status.max_children, memory, report)
 
 
 def listen(webhooks: Webhooks, settings: Settings) -> None:

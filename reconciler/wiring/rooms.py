@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from reconciler import __version__
 from reconciler.daemon.codes import URL_REFUSED
 from reconciler.daemon.owned import Owned
 from reconciler.daemon.placed import Placed
 from reconciler.daemon.plugins import Plugins, Published
+from reconciler.daemon.publish import HEADS
 from reconciler.daemon.remotes import Remotes
 from reconciler.daemon.upstreams import RemoteUpstreams
 from reconciler.expressions import Limits
 from reconciler.gitio.errors import GitError
 from reconciler.gitio.source import Source, resolve_repository
-from reconciler.gitio.url import parse_url
+from reconciler.gitio.url import check_allowed, parse_url
+from reconciler.krm.codes import internal_error
+from reconciler.krm.conditions import Condition
 from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
+from reconciler.krm.isolation import ScopeFailedError
+from reconciler.krm.repository_url import repository_id
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.planning.destination import Destination
 from reconciler.planning.destination import conflicts as destination_conflicts
 from reconciler.planning.last_mile import LastMile
 from reconciler.planning.lint import lint_functions, lint_generated, lint_places, lint_repositories
 from reconciler.planning.render import Renderer
+from reconciler.planning.reserved import ReservedBranches
 from reconciler.planning.state import DestinationState
 from reconciler.planning.tags import Tagging
 from reconciler.planning.templates import Templating
 from reconciler.rules.clusters.inventory import CLUSTER_KINDS, Inventory, read_inventory
 from reconciler.rules.clusters.versions import KnownClusters, read_known_clusters
-from reconciler.rules.codes import NO_DESTINATION
+from reconciler.rules.codes import NAME_NOT_USABLE, NO_DESTINATION
 from reconciler.rules.composition.kinds import MadeKind, made_kinds
 from reconciler.rules.composition.lint import lint_components
 from reconciler.rules.composition.model import BINDING
@@ -60,7 +67,8 @@ from reconciler.rules.templates.model import KIND as TEMPLATE_RULE
 from reconciler.rules.templates.model import Options as TemplateOptions
 from reconciler.rules.templates.pairs import Pairs
 from reconciler.rules.templates.read_rule import MergeRules, read_merge_rules
-from reconciler.rules.variant import Place, RoomResult, joined
+from reconciler.rules.unused_objects import unused_findings
+from reconciler.rules.variant import ConfigStatus, Place, RoomResult, joined
 from reconciler.rules.variants.lint import lint_variants
 from reconciler.rules.variants.naming import TargetKey
 from reconciler.rules.variants.room import Memory as SetMemory
@@ -68,6 +76,7 @@ from reconciler.rules.variants.room import Surroundings, kptfile_url, variants_o
 from reconciler.runners.functions import AllFunctions
 from reconciler.settings import Settings
 from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ConfigObject
+from reconciler.snapshot.faulty_objects import FaultyObjectSearch
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
 from reconciler.wiring.options import engine, git_options
@@ -104,6 +113,66 @@ class _Layout:
     findings: Sequence[Finding]
 
 
+_Memory = TypeVar("_Memory")
+
+
+class _Controller(Generic[_Memory]):
+    """One controller with the results that it may reuse, isolated from the others and from the objects it fails for."""
+
+    def __init__(self, scope: str, make_memory: Callable[[], _Memory]) -> None:
+        self._scope = scope
+        self._make_memory = make_memory
+        self._memory = make_memory()
+        self._search: FaultyObjectSearch[RoomResult] = FaultyObjectSearch(scope)
+
+    def result_of(
+        self,
+        catalog: Catalog,
+        control: Callable[[Catalog, _Memory], RoomResult],
+        states: Mapping[Destination, DestinationState],
+    ) -> RoomResult:
+        """Return the result for a catalog; where the controller fails altogether, every recorded owner is kept."""
+
+        def again(part: Catalog) -> RoomResult:
+            self._memory = self._make_memory()
+            return control(part, self._memory)
+
+        try:
+            found = self._search.run(catalog, lambda whole: control(whole, self._memory), again)
+        except ScopeFailedError as error:
+            recorded = (record.owner for state in states.values() for record in state.packages.values())
+            kept = frozenset(key for owner in recorded for key in (owner.key, owner.set) if key)
+            return RoomResult(findings=(internal_error(error.failure),), kept=kept)
+        kept = found.result.kept.union(one.key for one in found.excluded)
+        statuses = map(_internal_status, found.excluded, found.findings)
+        return replace(
+            found.result,
+            kept=kept,
+            findings=(*found.result.findings, *found.findings),
+            statuses=(*found.result.statuses, *statuses),
+        )
+
+
+def _internal_status(one: ConfigObject, finding: Finding) -> ConfigStatus:
+    return ConfigStatus(one.key, one.api_version, (Condition("Ready", "False", finding.code, finding.message),))
+
+
+@dataclass(frozen=True)
+class _Controllers:
+    """The controllers of one process."""
+
+    variants: _Controller[SetMemory] = field(
+        default_factory=lambda: _Controller("PackageVariants and PackageVariantSets", SetMemory)
+    )
+    placed: _Controller[None] = field(default_factory=lambda: _Controller("placed resources", lambda: None))
+    plugins: _Controller[PresetMemory] = field(
+        default_factory=lambda: _Controller("PluginPresets and Plugins", PresetMemory)
+    )
+    components: _Controller[ComponentMemory] = field(
+        default_factory=lambda: _Controller("Components and EnvBindings", ComponentMemory)
+    )
+
+
 class Catalogs:
     """What planning asks of a catalog besides its objects; two layouts are remembered, and what rooms made of one."""
 
@@ -115,14 +184,20 @@ class Catalogs:
         self._offline = offline
         self._functions = functions
         self._layouts: list[tuple[Catalog, _Layout]] = []
-        self._sets_made = SetMemory()
+        self._controllers = _Controllers()
+        self._layout_search: FaultyObjectSearch[_Layout] = FaultyObjectSearch("Repositories, clusters and policies")
         self._children = _Children()
-        self._presets_made = PresetMemory()
-        self._components_made = ComponentMemory()
         self._published: Remembered[Published] = Remembered()
         self._pairs: Remembered[Pairs] = Remembered()
         self._templates_in: Remembered[bool] = Remembered()
         self._engine = engine(settings, functions)
+
+    def isolated(self, catalog: Catalog) -> Catalog:
+        """Return the catalog without the Repositories, clusters and policies that no layout can be made of."""
+        found = self._layout_search.run(catalog, self._layout, self._find_layout)
+        if not found.excluded:
+            return catalog
+        return replace(found.catalog, findings=(*catalog.findings, *found.findings))
 
     def destinations(self, catalog: Catalog) -> Sequence[Destination]:
         """Return the Repositories and clusters that can receive packages."""
@@ -134,7 +209,19 @@ class Catalogs:
         told = layout.inventory.conflicts
         twice = {one.key: told[one.name] for one in layout.destinations if one.deployment and one.name in told}
         drafts = self._settings.drafts
-        return {**twice, **destination_conflicts(layout.destinations, (drafts.branch, drafts.removals_branch))}
+        clashes = destination_conflicts(layout.destinations, (drafts.branch, drafts.removals_branch))
+        return {**twice, **clashes, **layout.inventory.unusable, **self._reserved(layout, catalog)}
+
+    def _reserved(self, layout: _Layout, catalog: Catalog) -> Mapping[ObjectKey, Finding]:
+        """Return an error for each destination whose branch is one that the reconciler writes itself."""
+        settings = self._settings
+        names = {"status.branch": settings.status.branch, "drafts.config_branch": settings.drafts.config_branch}
+        templates = {"drafts.branch": settings.drafts.branch, "drafts.removals_branch": settings.drafts.removals_branch}
+        if settings.state_ref.startswith(HEADS):
+            templates["state_ref"] = settings.state_ref.removeprefix(HEADS)
+        uses = ReservedBranches(templates, names).uses(layout.destinations)
+        branches = {one.key: one.branch for one in layout.destinations}
+        return {key: _reserved_branch(catalog.objects[key], branches[key], use) for key, use in uses.items()}
 
     def urls(self, catalog: Catalog) -> tuple[Sequence[str], Sequence[str]]:
         """Return the addresses of upstreams, and of destinations."""
@@ -144,24 +231,53 @@ class Catalogs:
         upstreams = {layout.urls[name] for name, one in repositories if not one.deployment or name in named}
         return sorted(upstreams), sorted({one.url for one in layout.destinations})
 
+    def places(self) -> Mapping[str, str | GitError]:
+        """Return the addresses of the repositories that settings name, by setting, or why one cannot be used."""
+        written = {"fleet.url": self._settings.fleet.url, "status.url": self._settings.status.url}
+        return {setting: self._address(url) for setting, url in written.items() if url}
+
+    def _address(self, url: str) -> str | GitError:
+        try:
+            found = parse_url(url)
+            check_allowed(found, self._options.allowed_urls)
+        except GitError as error:
+            return error
+        return found.connect
+
     def rooms(
         self, catalog: Catalog, remotes: Remotes, states: Mapping[Destination, DestinationState], now: int
     ) -> RoomResult:
         """Return what the rooms make of a catalog."""
         layout = self._layout(catalog)
         percent, engine = self._settings.guards.max_delete_percent, _engine_fact(self._settings)
-        around = self._variants(layout, remotes, states, now)
-        before = Placed(states, remotes)
-        placed = placements_of(catalog, layout.inventory, Around(before, percent, engine, before.held()))
-        there = Plugins(layout.destinations, states, remotes, self._published)
-        plugins = presets_of(catalog, layout.inventory, self._presets(there, engine), self._presets_made)
+        inventory = layout.inventory
+
+        def variants(part: Catalog, memory: SetMemory) -> RoomResult:
+            return variants_of(part, self._variants(layout, remotes, states, now), memory)
+
+        def placed(part: Catalog, _: None) -> RoomResult:
+            before = Placed(states, remotes)
+            return placements_of(part, inventory, Around(before, percent, engine, before.held()))
+
+        def plugins(part: Catalog, memory: PresetMemory) -> RoomResult:
+            there = Plugins(layout.destinations, states, remotes, self._published)
+            return presets_of(part, inventory, self._presets(there, engine), memory)
+
+        def composed(part: Catalog, memory: ComponentMemory) -> RoomResult:
+            bound = Owned(states, COMPONENTS, BINDING)
+            return components_of(part, inventory, self._components(bound, engine), memory)
+
+        results = [
+            self._controllers.variants.result_of(catalog, variants, states),
+            self._controllers.placed.result_of(catalog, placed, states),
+            self._controllers.plugins.result_of(catalog, plugins, states),
+            self._controllers.components.result_of(catalog, composed, states),
+        ]
         self._published.turn()
-        bound = Owned(states, COMPONENTS, BINDING)
-        composed = components_of(catalog, layout.inventory, self._components(bound, engine), self._components_made)
-        told = RoomResult(findings=tuple(layout.findings))
-        return _housed(
-            joined([variants_of(catalog, around, self._sets_made), placed, plugins, composed, told]), layout, catalog
-        )
+        reserved = self._reserved(layout, catalog)
+        clusters = (reserved[one.key] for one in layout.destinations if one.deployment and one.key in reserved)
+        told = RoomResult(findings=(*layout.findings, *clusters, *unused_findings(catalog)))
+        return _housed(joined([*results, told]), layout, catalog)
 
     def lint(self, catalog: Catalog, remotes: Remotes, room: RoomResult, now: int) -> tuple[Finding, ...]:
         """Return what is odd about a config beside what a pass tells of it; a pass does not ask.
@@ -246,8 +362,8 @@ class Catalogs:
 
     def upstreams_at(self, repo: str, catalog: Catalog) -> tuple[str, ...]:
         """Return the addresses that Kptfiles, and status files, call so."""
-        layout = self._layout(catalog)
-        found = (name for name, one in layout.repositories.items() if kptfile_url(one.url) == kptfile_url(repo))
+        layout, wanted = self._layout(catalog), repository_id(repo)
+        found = (name for name, one in layout.repositories.items() if repository_id(one.url) == wanted)
         return tuple(dict.fromkeys(layout.urls[name] for name in found))
 
     def _layout(self, catalog: Catalog) -> _Layout:
@@ -280,8 +396,11 @@ class Catalogs:
         inventory = read_inventory(catalog, usable)
         alone = [name for name, home in inventory.homes.items() if (home.group, home.kind) != _REPOSITORY]
         fleet = self._fleet_url() if alone else ""
-        destinations = [_destination(one, urls[name]) for name, one in sorted(usable.items())]
-        destinations += [_of_fleet(catalog.objects[inventory.homes[name]], fleet) for name in alone if fleet]
+        identity = lru_cache(None)(_identity)
+        destinations = [_destination(one, urls[name], identity(urls[name])) for name, one in sorted(usable.items())]
+        destinations += [
+            _of_fleet(catalog.objects[inventory.homes[name]], fleet, identity(fleet)) for name in alone if fleet
+        ]
         policies = read_policies(catalog)
         odd = inventory_findings(policies.sound.values(), inventory.clusters.values(), inventory.doubtful)
         merge_rules = read_merge_rules(catalog)
@@ -306,7 +425,9 @@ def _engine_fact(settings: Settings) -> str:
     merges = f" merge {digest(merging)}" if merging else ""
     rules = settings.rules.model_dump(exclude_defaults=True)
     ruled = f" rules {digest(rules)}" if rules else ""
-    return f"{__version__} {settings.merge.profile}{merges}{ruled}{lets_run}"
+    limits = settings.limits.functions.model_dump(exclude_defaults=True)
+    limited = f" limits {digest(limits)}" if limits else ""
+    return f"{__version__} {settings.merge.profile}{merges}{ruled}{lets_run}{limited}"
 
 
 def _laid_out(catalog: Catalog) -> tuple[object, ...]:
@@ -331,10 +452,15 @@ def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
-def _destination(one: Repository, url: str) -> Destination:
+def _destination(one: Repository, url: str, repository: str) -> Destination:
     return Destination(
-        one.key, url, kptfile_url(one.url), one.branch, one.directory, one.deployment, one.where, one.tag_prefix
-    )
+        one.key, url, kptfile_url(one.url), one.branch, one.directory, one.deployment, one.where, one.tag_prefix,
+        repository=repository,
+    )  # fmt: skip
+
+
+def _identity(url: str) -> str:
+    return parse_url(url).identity
 
 
 def _housed(result: RoomResult, layout: _Layout, catalog: Catalog) -> RoomResult:
@@ -352,12 +478,18 @@ def _no_destination(home: ConfigObject, name: str) -> Finding:
     return NO_DESTINATION.finding(message, home.where)
 
 
-def _of_fleet(one: ConfigObject, url: str) -> Destination:
+def _of_fleet(one: ConfigObject, url: str, repository: str) -> Destination:
     """Return the destination of a cluster that has no Repository: a branch of the fleet's (design 3)."""
     name = one.key.name
     return Destination(
-        one.key, url, kptfile_url(url), f"clusters/{name}", "", True, one.where, f"{name}/", one.api_version
-    )
+        one.key, url, kptfile_url(url), f"clusters/{name}", "", True, one.where, f"{name}/", one.api_version,
+        repository,
+    )  # fmt: skip
+
+
+def _reserved_branch(one: ConfigObject, branch: str, use: str) -> Finding:
+    message = f'spec.git.branch "{branch}" is reserved: {use}; name another branch, such as clusters/{one.key.name}'
+    return NAME_NOT_USABLE.finding(message, one.where_at(("spec", "git", "branch")))
 
 
 @dataclass(frozen=True)

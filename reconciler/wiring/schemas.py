@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reconciler.krm.identity import split_api_version
+from reconciler.krm.isolation import ExpectedError
 from reconciler.krm.names import segment_fault
 from reconciler.krm.schema.api_removals import Release, read_release
 from reconciler.krm.schema.installed import InstalledSchemas
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _MOST_BYTES = 32 * 2**20
 
 
-class SchemasError(Exception):
+class SchemasError(ExpectedError):
     """A folder of schemas, or a file in it, cannot be used; the text says why."""
 
 
@@ -59,6 +60,10 @@ class FolderSchemas:
     def words(self, release: Release | None) -> str:
         """Return the release that is meant, as people say it."""
         return self._installed.words(release)
+
+    def missing_reason(self, release: Release | None) -> str:
+        """Return why a built-in kind has no schema, and what to do about it."""
+        return f"{self._folder} has no schema of them, and {self._installed.missing_reason(release)}"
 
     def _paths(self, release: Release | None, data: Mapping[str, Any]) -> Iterator[Path]:
         group, version = split_api_version(str(data.get("apiVersion", "")))

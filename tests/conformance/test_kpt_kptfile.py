@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from reconciler.packages.functions.function import Config, FunctionContext, Item, Output
+from reconciler.packages.functions.limits import DEFAULT_LIMITS
 from reconciler.packages.functions.registry import Found
 from reconciler.packages.functions.wire import returned_items, returned_results
 from reconciler.packages.kptfile import FunctionSpec, Kptfile, read_kptfile, validate_kptfile
@@ -18,6 +19,7 @@ from reconciler.packages.package import join
 from reconciler.packages.pipeline import RenderResult, render
 from reconciler.packages.update.kptfile_merge import merge_kptfile
 from reconciler.packages.update.options import compat_options
+from tests.support.go_text import raw_string
 from tests.unit.packages.builders import texts, tree
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data/kpt/packages.json"
@@ -74,7 +76,7 @@ def test_update_kptfile(row: dict[str, Any]) -> None:
     origin, updated, local = (kptfile(row[side]) for side in ("origin", "updated", "local"))
     merged, _ = merge_kptfile(origin, updated, local, compat_options(), take_upstream=row["updateUpstream"])
 
-    assert yaml.safe_load(merged.to_bytes()) == yaml.safe_load(row["expected"])
+    assert yaml.safe_load(merged.to_bytes()) == yaml.safe_load(raw_string(row["expected"]))
 
 
 @pytest.mark.parametrize("row", rows("TestMerge"))
@@ -82,7 +84,7 @@ def test_merge(row: dict[str, Any]) -> None:
     origin, updated, local = (kptfile(row[side]) for side in ("origin", "update", "local"))
     merged, _ = merge_kptfile(origin, updated, local, compat_options())
 
-    assert yaml.safe_load(merged.to_bytes()) == yaml.safe_load(row["expected"])
+    assert yaml.safe_load(merged.to_bytes()) == yaml.safe_load(raw_string(row["expected"]))
 
 
 def as_written(value: Any) -> Any:
@@ -111,6 +113,7 @@ class Fake:
     def __init__(self, output: str | None) -> None:
         self.output = output
         self.given: list[Any] = []
+        self.limits = DEFAULT_LIMITS
 
     def find(self, spec: FunctionSpec) -> Found | None:
         return Found(self, (0, 0, 0))
@@ -119,7 +122,7 @@ class Fake:
         self.given = [item.data for item in items]
         if self.output is None:
             return Output(tuple(items))
-        returned = returned_items(items, {"items": list(yaml.safe_load_all(self.output))})
+        returned = returned_items(items, {"items": list(yaml.safe_load_all(raw_string(self.output)))})
         assert not isinstance(returned, str)
         return Output(returned)
 
@@ -132,7 +135,7 @@ def run(fake: Fake, files: dict[str, str], function: dict[str, Any] | None = Non
 
 def documents(text: str) -> list[Any]:
     """Return the resources of a text without the annotations that only the wire has."""
-    found = list(yaml.safe_load_all(text))
+    found = list(yaml.safe_load_all(raw_string(text)))
     for document in found:
         annotations = document["metadata"].pop("annotations", {})
         kept = {key: value for key, value in annotations.items() if not key.startswith("internal.")}
@@ -190,7 +193,7 @@ def as_result(data: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("row", rows("TestMigrateLegacyResults"))
 def test_migrate_legacy_results(row: dict[str, Any]) -> None:
-    results = returned_results({"results": yaml.safe_load(row["input"])})
+    results = returned_results({"results": yaml.safe_load(raw_string(row["input"]))})
 
     shown = [
         {

@@ -19,6 +19,7 @@ from reconciler.krm.schema import builtin_shapes
 from reconciler.krm.shapes import UNKNOWN, Shape
 from reconciler.krm.yaml import Document, parse
 from reconciler.krm.yaml.same import same
+from tests.support.go_text import raw_string
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data/kpt/merge3.json"
 ROWS: list[dict[str, Any]] = json.loads(DATA.read_text()) if DATA.exists() else []
@@ -52,7 +53,7 @@ pytestmark = pytest.mark.skipif(not ROWS, reason="the test data of other project
 
 
 def read(text: str | None) -> Document | None:
-    return next(iter(parse(text or "").documents), None)
+    return next(iter(parse(raw_string(text)).documents), None)
 
 
 def shape_of(row: dict[str, Any]) -> Shape:

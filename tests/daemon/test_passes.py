@@ -5,11 +5,12 @@ from __future__ import annotations
 import gc
 import math
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from reconciler.cli.shared import read_settings
 from reconciler.daemon import passes as module
@@ -20,7 +21,7 @@ from reconciler.daemon.proposals import RepositoryProposals
 from reconciler.daemon.remotes import Remote
 from reconciler.daemon.settled import InCache, InMind, Memory, Settled
 from reconciler.gitio.create import create_repository
-from reconciler.gitio.errors import GitError, GitFailedError, UnreachableError
+from reconciler.gitio.errors import GitFailedError, UnreachableError
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.verdicts import Failed, PushReport, PushUnit
 from reconciler.krm.findings import Finding, Where
@@ -247,25 +248,42 @@ def test_a_host_that_refuses_one_destination_is_told_and_others_go_on(world: Wor
     assert "PushRefused" in summary
 
 
-def test_a_damaged_mirror_is_made_anew(world: World) -> None:
-    passes, _ = world.passes()
-    assert passes.run()
-    (mirror,) = (world.folder / "cache").glob("*fleet*.git")
+def garble_objects(mirror: Path) -> None:
     for file in (*mirror.glob("objects/pack/*"), *mirror.glob("objects/??/*")):
         file.chmod(0o600)
         file.write_bytes(b"damaged")
-    world.write_more(VARIANT.format(name="late", repository="east"))
-    after_restart, parts = world.passes()
-    ends = []
-    for _ in range(3):
-        try:
-            ends.append(after_restart.run())
-        except GitError:
-            ends.append(False)
-        parts.backoff.forgive()
 
-    assert ends[-1]
+
+def garble_far_side(mirror: Path) -> None:
+    (mirror / "far-side.config").write_bytes(bytes(range(200, 256)) + b"\n[]")
+
+
+def garble_config(mirror: Path) -> None:
+    (mirror / "config").write_bytes(bytes(range(200, 256)))
+
+
+def replace_by_file(mirror: Path) -> None:
+    shutil.rmtree(mirror)
+    mirror.write_bytes(b"")
+
+
+@pytest.mark.parametrize("damage", [garble_objects, garble_far_side, garble_config, replace_by_file])
+@pytest.mark.parametrize("pattern", ["*fleet*.git", "*catalog*.git"])
+def test_a_damaged_mirror_is_rebuilt_in_the_same_pass(
+    world: World, damage: Callable[[Path], None], pattern: str
+) -> None:
+    passes, _ = world.passes()
+    assert passes.run()
+    (mirror,) = (world.folder / "cache").glob(pattern)
+    damage(mirror)
+    world.write_more(VARIANT.format(name="late", repository="east"))
+    after_restart, _ = world.passes()
+    with capture_logs() as events:
+        assert after_restart.run()
+
     assert git(world.folder / "fleet.git", "show", "drafts/east:late/web.yaml")
+    rebuilt = [one for one in events if one["event"] == "mirror_rebuilt"]
+    assert [one["log_level"] for one in rebuilt] == ["warning"]
 
 
 def test_a_spoilt_state_is_told_and_left_alone(world: World) -> None:

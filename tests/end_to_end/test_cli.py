@@ -19,7 +19,7 @@ import pytest
 
 from reconciler.krm.schema.validation import installed_releases
 from tests.support.command_line import Ended, run_in
-from tests.support.git_env import git, read_file, read_refs
+from tests.support.git_env import git, read_file, read_refs, write_hook
 
 PROJECT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("RECONCILER", "GIT_"))} | {
@@ -186,6 +186,31 @@ def test_a_changed_region_moves_its_own_clusters_and_no_other(world: Path) -> No
     assert moved == {"refs/heads/drafts/berlin", "refs/heads/drafts/lisbon"}
 
 
+@pytest.mark.parametrize("has_draft", [True, False], ids=["the-draft-stands", "the-draft-is-new"])
+def test_a_refused_push_reports_where_the_remote_is(world: Path, has_draft: bool) -> None:
+    fleet, branch = world / "fleet.git", "refs/heads/drafts/lisbon"
+    if not has_draft:
+        for ref in (branch, "refs/reconciler/state/lisbon", "refs/heads/clusters/lisbon"):
+            git(fleet, "update-ref", "-d", ref)
+    before = read_refs(fleet).get(branch)
+    write_hook(fleet, "update", f'[ "$1" != {branch} ]')
+    regions = world / "config" / "regions.yaml"
+    regions.write_text(regions.read_text().replace("auth.eu-west", "login.eu-west"))
+
+    done, data = sync(world), sync(world, "-o", "json")
+
+    assert done.returncode == 1
+    assert "PushRefused" in done.stdout
+    at = f"the remote has it at {before[:12]}" if before else "the remote has no such branch"
+    assert f"draft    drafts/lisbon was not pushed (PushRefused): {at}" in done.stdout
+    assert "drafts/lisbon is at" not in done.stdout
+    assert f"drafts/berlin is at {read_refs(fleet)['refs/heads/drafts/berlin'][:12]}" in done.stdout
+    assert read_refs(fleet).get(branch) == before
+    told = json.loads(data.stdout)
+    assert told["unpushed"]["lisbon"] == {"drafts/lisbon": {"reason": "PushRefused", "remoteHead": before}}
+    assert "lisbon" not in told["drafts"]
+
+
 def test_a_plan_pushes_nothing(world: Path) -> None:
     before = read_refs(world / "fleet.git")
     change(world, "gateway.yaml", "revision: v1", "revision: v2")
@@ -215,8 +240,8 @@ def test_a_plan_says_which_destination_it_could_not_read(world: Path) -> None:
     done = plan(world, "-o", "json")
 
     told = json.loads(done.stdout)
-    assert (done.returncode, len(told["drafts"])) == (2, 17), done.stderr
-    assert {(one["code"], one["severity"]) for one in told["findings"]} == {("RepositoryUnreachable", "warning")}
+    assert (done.returncode, len(told["drafts"])) == (1, 17), done.stderr
+    assert {(one["code"], one["severity"]) for one in told["findings"]} == {("RepositoryUnreachable", "error")}
     assert all("a sync would leave it alone" in one["message"] for one in told["findings"])
 
 
@@ -449,3 +474,20 @@ def test_the_service_reconciles_serves_signals_and_stops(world: Path) -> None:
     assert written["destination"] == "boston"
     assert "poll_second: unknown setting" in str(refused["why"])
     assert code == 128 + signal.SIGTERM
+
+
+def test_the_cache_is_private_and_one_that_others_can_write_to_is_refused(world: Path) -> None:
+    cache = world / ".cache"
+    cache.chmod(0o755)
+
+    assert sync(world).returncode == 0
+    assert cache.stat().st_mode & 0o7777 == 0o700
+
+    cache.chmod(0o777)
+    before = read_refs(world / "fleet.git")
+    refused = sync(world)
+
+    assert refused.returncode == 3
+    assert "has mode 0777" in refused.stderr
+    assert f"chmod 700 {cache.relative_to(world)}" in refused.stderr or f"chmod 700 {cache}" in refused.stderr
+    assert read_refs(world / "fleet.git") == before

@@ -140,7 +140,7 @@ def test_get_brings_what_subpackages_follow(pkg: Pkg, upstream: Path, tmp_path: 
         pytest.param({}, ["up.git/web@v7"], 3, 'no branch or tag "v7"', id="no-such-ref"),
         pytest.param({}, ["up.git/nothing@main"], 3, 'must have a folder "nothing"', id="no-such-folder"),
         pytest.param({}, ["away.git/web"], 3, "away.git", id="no-such-repository"),
-        pytest.param({}, ["https://ada:hunter2@h/r.git/web"], 3, "without credentials", id="credentials"),
+        pytest.param({}, ["https://ada:hunter2@h/r.git/web"], 3, "CredentialInUrl", id="credentials"),
         pytest.param({"web/mine": "mine"}, ["up.git/web"], 3, "must be absent or an empty folder", id="not-empty"),
         pytest.param({"web": "a file"}, ["up.git/web"], 3, "must be absent or an empty folder", id="a-file"),
         pytest.param({}, ["up.git/web", "--strategy", "rebase"], 3, "'rebase' is not one of", id="strategy"),
@@ -189,6 +189,19 @@ def web(pkg: Pkg, upstream: Path, tmp_path: Path) -> Path:
     assert pkg("get", "up.git/web@v1").code == 0
     release(upstream, "v2", {"web.yaml": deployment("web", replicas=4, image="2.0"), "README.md": "read more\n"})
     return tmp_path / "web"
+
+
+@pytest.mark.parametrize("command", [("update", "web@v2"), ("diff", "web")])
+def test_credentials_in_the_upstream_of_a_kptfile_are_refused(
+    pkg: Pkg, web: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    edit(web / "Kptfile", str(tmp_path / "up.git"), "https://ada:hun/ter2@h.example/up.git")
+    before = contents(web)
+
+    done = pkg(*command)
+
+    assert (done.code, "CredentialInUrl" in done.err, "ter2" in done.err + done.out) == (3, True, False), done
+    assert contents(web) == before
 
 
 def test_update_merges_and_keeps_edits(pkg: Pkg, web: Path) -> None:
@@ -249,7 +262,7 @@ def test_conflicts_in_words(pkg: Pkg, web: Path) -> None:
 
     done = pkg("update", "web@v2")
 
-    assert "web.yaml Deployment/_cluster/web /spec/replicas: base 2, local 7, upstream 4: upstream wins" in done.out
+    assert "web.yaml Deployment/_cluster/web /spec/replicas: base 2, local 7, upstream 4: local stays (D2)" in done.out
     assert "README.md: file changed locally, changed upstream: local stays (D16)" in done.out
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.end_to_end.test_cli import run, sync, template
-from tests.support.git_env import git, read_refs
+from tests.support.git_env import git, read_file, read_refs, write_hook
 
 __all__ = ["template"]
 WHERE = ("--config", "config", "--cache", ".cache")
@@ -67,6 +69,68 @@ def test_what_is_refused_ends_with_1_and_changes_nothing(world: Path) -> None:
     assert done.returncode == 1
     assert done.stdout.count("NotProposed") == 4
     assert read_refs(world / "fleet.git") == before
+
+
+@pytest.mark.parametrize(
+    ("hook", "command"),
+    [
+        pytest.param("clusters", ["approve", "lisbon", "--propose"], id="approve"),
+        pytest.param("proposed", ["propose", "lisbon"], id="propose"),
+        pytest.param("proposed", ["reject", "lisbon"], id="reject"),
+    ],
+)
+def test_a_refused_push_of_an_action_reports_where_the_remote_is(world: Path, hook: str, command: list[str]) -> None:
+    fleet = world / "fleet.git"
+    if command[0] == "reject":
+        run(world, "propose", "lisbon", *WHERE)
+    before = read_refs(fleet)
+    write_hook(fleet, "update", f'case "$1" in refs/heads/{hook}/*) exit 1;; esac')
+
+    done = run(world, *command, *WHERE)
+
+    assert done.returncode == 1
+    assert "HostRefused" in done.stdout
+    head = before["refs/heads/drafts/lisbon"]
+    assert f"drafts/lisbon at {head[:12]}" in done.stdout or command[0] == "reject"
+    branch = f"{hook}/lisbon"
+    at = before.get(f"refs/heads/{branch}")
+    assert (f"{branch} at {at[:12]}" if at else f"no {branch}") in done.stdout
+    assert not [line for line in done.stdout.splitlines() if line.startswith(("proposed ", "published ", "rejected "))]
+    assert read_refs(fleet) == before
+
+
+def test_a_local_change_stays_as_the_readme_says(world: Path) -> None:
+    fleet, author = world / "fleet.git", ("--author", "Ada <ada@example.com>")
+    run(world, "approve", "lisbon", "--propose", *WHERE, *author)
+    sync(world)
+    git(world, "clone", "--quiet", "--branch", "clusters/lisbon", str(fleet), "lisbon")
+    deployment = world / "lisbon/gateway/deployment.yaml"
+    text, count = re.subn("replicas: 2.*", "replicas: 5", deployment.read_text())
+    assert count == 1
+    deployment.write_text(text)
+    git(world / "lisbon", "commit", "--quiet", "--all", "--message", "the fair is in town")
+    git(world / "lisbon", "push", "--quiet")
+    config = world / "config/gateway.yaml"
+    config.write_text(config.read_text().replace("revision: v1", "revision: v2"))
+
+    planned = run(world, "plan", "config", "--fleet", "fleet.git")
+    sync(world)
+    subject, conflicts = git(fleet, "log", "-1", "--format=%B", "drafts/lisbon").split("\n\n")[:2]
+    refused = run(world, "propose", "lisbon", *WHERE)
+    done = [run(world, verb, "lisbon", *WHERE, "--accept-conflicts", *author) for verb in ("propose", "approve")]
+
+    line = "Deployment/_cluster/gateway /spec/replicas: 5 here stays, not 3 upstream"
+    lines = planned.stdout.splitlines()
+    assert line in lines[lines.index(next(one for one in lines if one.startswith("upgrade lisbon/gateway "))) + 1]
+    assert subject == "upgrade(lisbon/gateway): gateway v1 → v2; 1 upstream change not applied"
+    assert line in conflicts
+    assert (refused.returncode, "ConflictsNotAccepted" in refused.stdout) == (1, True)
+    assert refused.stdout.splitlines()[0].startswith("conflict   lisbon/gateway: ")
+    assert json.loads(refused.stderr.splitlines()[-1])["event"] == "review_action"
+    assert [one.returncode for one in done] == [0, 0], done[-1].stdout
+    assert "replicas: 5" in read_file(fleet, "refs/heads/clusters/lisbon", "gateway/deployment.yaml")
+    committed = int(git(fleet, "log", "-1", "--format=%ct", "clusters/lisbon"))
+    assert abs(time.time() - committed) < 600
 
 
 def test_a_rejection_tells_why(world: Path) -> None:

@@ -236,6 +236,22 @@ def test_the_check_of_a_commit(scene: Scene) -> None:
     assert (after.state, after.description) == ("success", "all gates are open")
 
 
+def test_labels_are_read_and_removed(scene: Scene) -> None:
+    driver = scene.driver
+    made = driver.create(NEW)
+    for name in ("ready to go/now", "api"):
+        scene.repository.set_label(1, name)
+
+    listed = driver.request(1)
+    assert listed.labels == ("api", "ready to go/now")
+    assert driver.open_requests()[0].labels == listed.labels
+    for _ in range(2):
+        driver.remove_label(listed, "ready to go/now")
+    driver.remove_label(made, "nobody set it")
+
+    assert driver.request(1) == replace(made, labels=("api",))
+
+
 def test_labels_that_are_there(scene: Scene) -> None:
     scene.repository.label("api")
     scene.repository.label("fleet")

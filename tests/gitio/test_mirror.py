@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from reconciler.gitio.errors import (
     CacheUnusableError,
     MirrorBusyError,
-    MirrorCorruptError,
     ObjectMissingError,
     TimedOutError,
     TooLargeError,
@@ -616,16 +615,26 @@ def test_maintenance_keeps_what_is_not_pushed_yet(mirror: Mirror) -> None:
     assert_sound(mirror.folder)
 
 
-@pytest.mark.parametrize("lost", [pytest.param("HEAD", id="head"), pytest.param("objects", id="objects")])
-def test_a_damaged_mirror_is_told_from_a_missing_remote_and_made_anew(
-    tmp_path: Path, mirror: Mirror, remote: Path, lost: str
-) -> None:
+def test_maintenance_packs_loose_objects(tmp_path: Path, mirror: Mirror) -> None:
+    files = [tmp_path / f"file-{n}" for n in range(2_400)]
+    for number, file in enumerate(files):
+        file.write_text(f"object {number}\n")
+    names = "".join(f"{file}\n" for file in files)
+    ids = git(mirror.folder, "hash-object", "-w", "--stdin-paths", stdin=names.encode()).split()
+    assert len(list(mirror.folder.glob("objects/??/*"))) == len(files)
+
+    assert mirror.maintain()
+
+    assert list(mirror.folder.glob("objects/??/*")) == []
+    with mirror.read() as reader:
+        assert len(reader.blobs(BlobId(one) for one in ids)) == len(files)
+    assert not mirror.maintain()
+    assert_sound(mirror.folder)
+
+
+def test_a_discarded_mirror_is_fetched_again(tmp_path: Path, mirror: Mirror, remote: Path) -> None:
     commit_files(remote, "refs/heads/main", {"a": b"1"})
     mirror.fetch("config")
-    (mirror.folder / lost).rename(tmp_path / "lost")
-    (mirror.folder / "HEAD").touch()
-    with pytest.raises(MirrorCorruptError, match=mirror.folder.name):
-        mirror.fetch("config")
 
     mirror.discard()
     again = Mirror.open(tmp_path / "cache", str(remote))

@@ -467,8 +467,12 @@ def test_a_draft_with_conflicts_waits(world: World) -> None:
     world.sync()
     assert world.told("drafts/berlin", "metrics")["conflicts"]
 
-    assert world.sync().is_silent
+    held = world.sync()
+    assert held.is_silent
     assert published(world) == "1.0-ours"
+    (finding,) = [one for one in held.findings if one.code == "ApprovalHeld"]
+    assert (finding.severity, finding.where.object) == ("warning", "PackageVariant/default/metrics")
+    assert "reconciler approve berlin/metrics --propose --accept-conflicts" in finding.message
 
 
 # other writers

@@ -588,25 +588,6 @@ def test_what_is_on_clusters_in_doubt_is_neither_held_nor_acknowledged_away(worl
     assert world.settle().is_silent
 
 
-@pytest.mark.parametrize(
-    "files",
-    [
-        pytest.param({CART_BUILD: build("cart", "cart:2")}, id="a-build"),
-        pytest.param({CART_PRODUCTION: binding("cart", PRODUCTION)}, id="a-binding"),
-        pytest.param({CART: component("cart")}, id="a-component"),
-    ],
-)
-def test_what_does_not_say_where_it_belongs_is_not_taken_for_gone(world: World, files: dict[str, str]) -> None:
-    heads = {one: world.head(f"clusters/{one}") for one in CLUSTERS}
-    world.write({path: text.replace(', "namespace": "shop"', "") for path, text in files.items()})
-
-    after = world.sync()
-
-    assert ("NamespaceMissing" in after.codes, after.moved) == (True, set())
-    assert {one: world.head(f"clusters/{one}") for one in CLUSTERS} == heads
-    assert world.settle().is_silent
-
-
 def test_a_binding_of_another_name_takes_over_what_there_is(world: World) -> None:
     world.write({CART_PRODUCTION: None, "shop/prod.yaml": binding("cart", "prod", of=PRODUCTION)})
     renamed = world.sync()

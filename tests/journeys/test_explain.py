@@ -248,8 +248,8 @@ def test_a_branch_that_cannot_be_read_is_no_empty_one_in_silence(policies: World
 
     done = run(policies, "berlin/web", "Deployment/web", "/spec/replicas")
 
-    assert done.returncode == 0
-    assert "warning RepositoryUnreachable" in done.stdout
+    assert done.returncode == 1
+    assert "error RepositoryUnreachable" in done.stdout
 
 
 CART = f"lisbon/{package_of('cart')}"

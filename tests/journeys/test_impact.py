@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -225,7 +226,7 @@ def test_what_both_configs_leave_as_it_is_costs_no_render(
     assert found == rendered
 
 
-def test_edits_that_lose_are_told_where_the_first_config_would_keep_them(tmp_path: Path) -> None:
+def test_conflicts_are_listed_where_only_the_second_config_has_them(tmp_path: Path) -> None:
     world = begin(tmp_path, published)
     world.release("metrics", "v2", package("metrics", replicas=4))
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
@@ -234,7 +235,8 @@ def test_edits_that_lose_are_told_where_the_first_config_would_keep_them(tmp_pat
     seen = look(world)
 
     (one,) = seen.affected
-    assert one.conflicts == ("deployment.yaml Deployment/_cluster/metrics /spec/replicas: 4 upstream wins over 5 here",)
+    place = "deployment.yaml Deployment/_cluster/metrics /spec/replicas"
+    assert one.conflicts == (f"{place}: 5 here stays, not 4 upstream",)
     assert seen.counts["conflicts"] == 1
     world.sync()
     keep(world)
@@ -451,3 +453,52 @@ def test_it_tells_the_same_twice_and_moves_nothing(output: str, tmp_path: Path) 
     assert done[0] == done[1]
     assert done[0].returncode == 2
     assert (read_refs(world.fleet), git(world.config, "status", "--porcelain")) == (refs, files)
+
+
+# what could not be read
+
+
+def _lose(world: World, repository: Path, *, with_cache: bool) -> None:
+    repository.rename(repository.with_suffix(".gone"))
+    if with_cache:
+        shutil.rmtree(world.folder / "cache", ignore_errors=True)
+
+
+@pytest.mark.parametrize("with_cache", [pytest.param(True, id="never-read"), pytest.param(False, id="read-before")])
+@pytest.mark.parametrize("lost", ["fleet", "catalog"])
+def test_an_unreachable_repository_makes_the_impact_unknown(tmp_path: Path, lost: str, with_cache: bool) -> None:
+    world = begin(tmp_path, published)
+    change(world, {"comment.yaml": "# nothing else\n"})
+    run(world, "HEAD~1..HEAD")
+    _lose(world, getattr(world, lost), with_cache=with_cache)
+
+    done = run(world, "HEAD~1..HEAD")
+
+    assert done.returncode == 1, done.stderr
+    assert "no effect" not in done.stdout
+    assert "the impact is unknown on 2 clusters (berlin, lisbon)" in done.stdout
+    assert "next step" in done.stdout
+
+
+def test_an_unknown_impact_is_in_the_data(tmp_path: Path) -> None:
+    world = begin(tmp_path, published)
+    change(world, {"comment.yaml": "# nothing else\n"})
+    _lose(world, world.fleet, with_cache=True)
+
+    done = run(world, "HEAD~1..HEAD", "-o", "json")
+
+    data = json.loads(done.stdout)
+    assert (done.returncode, data["counts"]["unknownClusters"]) == (1, 2)
+    assert data["unknown"]["clusters"] == ["berlin", "lisbon"]
+    assert {one["code"] for one in data["unknown"]["findings"]} == {"RepositoryUnreachable"}
+
+
+def test_effects_on_other_clusters_do_not_hide_an_unknown_impact(tmp_path: Path) -> None:
+    world = begin(tmp_path, published)
+    other = repository("lisbon", "./other.git")
+    change(world, {"clusters/lisbon.yaml": other, "metrics.yaml": None})
+
+    done = run(world, "HEAD~1..HEAD")
+
+    assert done.returncode == 1
+    assert "1 package on 1 cluster, the impact is unknown on 1 cluster (lisbon)" in done.stdout

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.gitio.mirror import Mirror
+from reconciler.reporting.open_drafts import sheet_data, sheet_text
 from tests.support.beginnings import begin, berlin_published
 from tests.support.git_env import commit_files, git
 from tests.support.world import STATE, World, config_map, package, small_world, variant
@@ -274,3 +275,75 @@ def test_a_lost_fleet_asks_for_its_tags_at_once(tagged: World, monkeypatch: pyte
     assert [tagged.record(one, "gateway")["revision"] for one in ("berlin", "lisbon")] == [1, 1]
     tagged.settle()
     assert len(asked) == 1
+
+
+LABELLED = "labels: {team: edge}\nannotations: {example.com/ticket: '7', approval.nephio.org/policy: initial}"
+RELABELLED = "labels: {team: core}\nannotations: {approval.nephio.org/policy: always}"
+
+
+def metadata_of(world: World) -> tuple[object, object]:
+    record = world.record("berlin", "logs")
+    return record["labels"], record["annotations"]
+
+
+@pytest.mark.parametrize(
+    ("created_with", "later", "expected"),
+    [
+        pytest.param(
+            LABELLED, RELABELLED, ({"team": "edge"}, {"example.com/ticket": "7"}), id="approval-annotation-changed"
+        ),
+        pytest.param(
+            LABELLED,
+            LABELLED.replace("edge", "core"),
+            ({"team": "edge"}, {"example.com/ticket": "7", "approval.nephio.org/policy": "initial"}),
+            id="approval-annotation-kept",
+        ),
+        pytest.param("", RELABELLED, ({}, {}), id="created-without-any"),
+    ],
+)
+def test_a_draft_keeps_the_labels_of_its_creation(
+    world: World, created_with: str, later: str, expected: tuple[object, object]
+) -> None:
+    world.release("logs", "v1", package("logs"))
+    world.write({"logs.yaml": variant("logs-berlin", "berlin", "logs", extra=created_with)})
+    world.sync()
+    before = world.head("drafts/berlin")
+    world.write({"logs.yaml": variant("logs-berlin", "berlin", "logs", extra=later)})
+    lose_state(world, "berlin")
+    world.sync()
+
+    assert metadata_of(world) == expected
+    # The recovery makes no new commit.
+    assert world.head("drafts/berlin") == before
+    assert world.settle().is_silent
+
+
+def test_a_status_file_of_an_earlier_version_gives_the_labels_of_the_variant(world: World) -> None:
+    world.release("logs", "v1", package("logs"))
+    world.write({"logs.yaml": variant("logs-berlin", "berlin", "logs", extra=LABELLED)})
+    world.sync()
+    path = ".reconciler/logs.yaml"
+    lines = world.text("drafts/berlin", path).splitlines()
+    start = lines.index("  labels:")
+    world.commit("drafts/berlin", {path: "\n".join(lines[:start] + lines[start + 5 :]) + "\n"})
+    assert not {"labels", "annotations"} & world.told("drafts/berlin", "logs").keys()
+    world.write({"logs.yaml": variant("logs-berlin", "berlin", "logs", extra=RELABELLED)})
+    lose_state(world, "berlin")
+    world.sync()
+
+    assert metadata_of(world) == ({"team": "core"}, {"approval.nephio.org/policy": "always"})
+
+
+def test_show_lists_the_labels_and_annotations_of_a_draft(world: World) -> None:
+    world.release("logs", "v1", package("logs"))
+    world.write({"logs.yaml": variant("logs-berlin", "berlin", "logs", extra=LABELLED)})
+    world.sync()
+    world.write({"logs.yaml": variant("logs-berlin", "berlin", "logs", extra=RELABELLED)})
+    world.sync()
+    (sheet,) = world.sheets("berlin/logs", whole=True)
+
+    text = sheet_text(sheet, world.now, 0)
+    assert "  labels: team=edge\n" in text
+    assert "  annotations: approval.nephio.org/policy=initial, example.com/ticket=7\n" in text
+    (data,) = sheet_data(sheet, 0)["packages"]
+    assert data["labels"] == {"team": "edge"}

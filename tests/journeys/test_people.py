@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.reporting.open_drafts import sheet_text
+from reconciler.reporting.plan import plan_text
+from reconciler.reporting.pull_request import request_words
 from tests.support.beginnings import begin, berlin_published
 from tests.support.git_env import git
-from tests.support.world import World, package, small_world, variant
+from tests.support.world import World, config_map, package, small_world, variant
 
 
 @pytest.fixture
@@ -64,14 +67,14 @@ def test_what_people_and_upstream_both_changed_is_told_until_it_is_settled(world
 
     world.settle()
 
-    assert "metrics:3.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
+    assert "metrics:2.0-hotfix" in world.text("drafts/berlin", "metrics/deployment.yaml")
     conflict = world.told("drafts/berlin", "metrics")["conflicts"][0]
     assert conflict["local"] == "example.com/metrics:2.0-hotfix"
-    assert (conflict["upstream"], conflict["chosen"]) == ("example.com/metrics:3.0", "upstream")
+    assert (conflict["upstream"], conflict["chosen"]) == ("example.com/metrics:3.0", "local")
     world.commit("drafts/berlin", {"metrics/notes.md": "looked at\n"})
     world.settle()
     assert world.told("drafts/berlin", "metrics")["conflicts"] == [conflict]
-    world.edit("drafts/berlin", "metrics/deployment.yaml", "metrics:3.0", "metrics:3.0-hotfix")
+    world.edit("drafts/berlin", "metrics/deployment.yaml", "metrics:2.0-hotfix", "metrics:3.0-hotfix")
     world.settle()
     assert "conflicts" not in world.told("drafts/berlin", "metrics")
     assert "metrics:3.0-hotfix" in world.text("drafts/berlin", "metrics/deployment.yaml")
@@ -215,6 +218,7 @@ def test_an_edit_on_the_cluster_branch_stays_through_the_update_until_it_is_reve
     ("policy", "drafted"),
     [
         pytest.param("upstream", "metrics:2.0", id="upstream"),
+        pytest.param("", "metrics:1.0-hotfix", id="nobody-says-and-the-edit-stays"),
         pytest.param("local", "metrics:1.0-hotfix", id="local"),
         pytest.param("block", "", id="block"),
     ],
@@ -222,7 +226,8 @@ def test_an_edit_on_the_cluster_branch_stays_through_the_update_until_it_is_reve
 def test_who_wins_is_the_variants_to_say(world: World, policy: str, drafted: str) -> None:
     world.edit("clusters/berlin", "metrics/deployment.yaml", "metrics:1.0", "metrics:1.0-hotfix")
     world.release("metrics", "v2", package("metrics", image="2.0", replicas=3))
-    one = variant("metrics-berlin", "berlin", "metrics", "v2", extra=f"conflictPolicy: {policy}")
+    extra = f"conflictPolicy: {policy}" if policy else ""
+    one = variant("metrics-berlin", "berlin", "metrics", "v2", extra=extra)
     world.write({"metrics.yaml": one})
 
     after = world.settle()
@@ -230,9 +235,85 @@ def test_who_wins_is_the_variants_to_say(world: World, policy: str, drafted: str
     if drafted:
         text = world.text("drafts/berlin", "metrics/deployment.yaml")
         assert (drafted in text, "replicas: 3" in text) == (True, True)
-        assert world.told("drafts/berlin", "metrics")["conflicts"][0]["chosen"] == policy
+        assert world.told("drafts/berlin", "metrics")["conflicts"][0]["chosen"] == (policy or "local")
     else:
         assert (after.outcomes["berlin/metrics"], world.head("drafts/berlin")) == ("MergeConflict", "")
+
+
+@pytest.mark.parametrize(
+    ("merge", "chosen"),
+    [
+        pytest.param({}, "local", id="safe"),
+        pytest.param({"profile": "safe", "conflict_policy": ""}, "local", id="safe-by-name"),
+        pytest.param({"profile": "compat"}, "upstream", id="compat"),
+        pytest.param({"profile": "safe", "conflict_policy": "upstream"}, "upstream", id="the-setting-wins"),
+        pytest.param({"profile": "compat", "conflict_policy": "local"}, "local", id="the-setting-wins-in-compat"),
+    ],
+)
+def test_without_a_policy_the_profile_decides(tmp_path: Path, merge: dict[str, str], chosen: str) -> None:
+    world = small_world(tmp_path, merge=merge)
+    world.sync()
+    world.merge("berlin", "squash", delete=True)
+    world.settle()
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    world.release("metrics", "v2", package("metrics", replicas=3))
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
+
+    world.settle()
+
+    kept = "replicas: 5" if chosen == "local" else "replicas: 3"
+    assert kept in world.text("drafts/berlin", "metrics/deployment.yaml")
+    (conflict,) = world.told("drafts/berlin", "metrics")["conflicts"]
+    assert (conflict["local"], conflict["upstream"], conflict["chosen"]) == (5, 3, chosen)
+
+
+def test_an_edit_stays_through_every_update_and_each_names_what_it_did_not_apply(world: World) -> None:
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    for version, replicas in (("v2", 3), ("v3", 4)):
+        world.release("metrics", version, package("metrics", replicas=replicas, image=version))
+        world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", version)})
+        world.settle()
+        text = world.text("drafts/berlin", "metrics/deployment.yaml")
+        assert ("replicas: 5" in text, f"metrics:{version}" in text) == (True, True)
+        message = git(world.fleet, "log", "-1", "--format=%B", "drafts/berlin")
+        subject, conflicts = message.splitlines()[0], message.split("\n\n")[1]
+        assert subject.endswith("; 1 upstream change not applied")
+        assert len(subject) <= 72
+        assert conflicts.splitlines()[0] == "Conflicts:"
+        assert f"/spec/replicas: 5 here stays, not {replicas} upstream" in conflicts
+        world.merge("berlin", "squash", delete=True)
+        world.settle()
+    assert "replicas: 5" in world.text("clusters/berlin", "metrics/deployment.yaml")
+
+
+def test_every_upstream_change_that_was_not_applied_is_listed(world: World) -> None:
+    names = [f"key{number}" for number in range(45)]
+    release(world)
+    for version, value in (("v2", "1"), ("v3", "2")):
+        more = config_map("many", **dict.fromkeys(names, f'"{value}"'))
+        world.release("metrics", version, package("metrics", many=more))
+        world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", version)})
+        if version == "v2":
+            world.settle()
+            world.merge("berlin", "squash", delete=True)
+            world.settle()
+            text = world.text("clusters/berlin", "metrics/many.yaml")
+            world.commit("clusters/berlin", {"metrics/many.yaml": text.replace('"1"', '"mine"')})
+    planned = plan_text(world.plan().report.plan)
+    world.settle()
+    message = git(world.fleet, "log", "-1", "--format=%B", "drafts/berlin")
+    (sheet,) = world.sheets("berlin", whole=True)
+    written = {
+        "commit": message, "plan": planned, "show": sheet_text(sheet, world.now, 0),
+        "pull request": "\n".join(request_words(sheet, (), lambda repo, commit: "").parts),
+    }  # fmt: skip
+
+    assert message.splitlines()[0].endswith("45 upstream changes not applied")
+    assert len(world.told("drafts/berlin", "metrics")["conflicts"]) == 45
+    missing = [
+        (where, name) for where, text in written.items() for name in names if f"/data/{name}: mine here" not in text
+    ]
+    assert missing == []
 
 
 def test_an_edit_that_a_function_overrules_is_told(world: World) -> None:

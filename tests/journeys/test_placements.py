@@ -250,6 +250,22 @@ def test_before_anything_is_published_what_is_dropped_just_goes_from_the_draft(d
         pytest.param({"again.yaml": limits(cpu="9")}, "DuplicateObject", id="it-stands-twice"),
         pytest.param({"placed/limits.yaml": limits(on="berlin,,")}, "PlacementInvalid", id="the-annotation-is-no-list"),
         pytest.param({"placed/limits.yaml": limits(by="absent", on="")}, MISSING, id="no-such-policy"),
+        pytest.param({"placed/limits.yaml": "# nothing\n"}, "FileInconclusive", id="its-file-is-empty"),
+        pytest.param({"placed/limits.yaml": "[]\n"}, "FileInconclusive", id="its-file-is-a-list"),
+        pytest.param(
+            {"placed/limits.yaml": limits(on="atlantis")}, "PlacementInconclusive", id="only-unknown-clusters"
+        ),
+        pytest.param(
+            {"placed/limits.yaml": limits(on="berlin, lisbom")}, "PlacementInconclusive", id="an-unknown-cluster-of-two"
+        ),
+        pytest.param(
+            {
+                "placed/limits.yaml": limits(on="", by="south"),
+                "policies/south.yaml": propagation("south", {"placement": [{"cluster": "atlantis"}]}),
+            },
+            "PlacementInconclusive",
+            id="a-policy-that-names-only-unknown-clusters",
+        ),
     ],
 )
 def test_what_is_in_doubt_stays_where_it_is(world: World, files: dict[str, str | None], code: str) -> None:
@@ -540,7 +556,7 @@ def test_what_was_declined_just_now_is_not_what_stands_there(world: World) -> No
 
 def test_a_guard_holds_a_policy_that_shrinks_until_its_author_says_so(tmp_path: Path) -> None:
     names = ("amsterdam", "berlin", "lisbon", "paris")
-    world = placement_world(tmp_path)
+    world = placement_world(tmp_path, guards={"max_delete_percent": 30})
     world.write({f"clusters/{one}.yaml": repository(one) for one in names})
     world.write({"placed/limits.yaml": limits(on="", by="north"), "placed/namespace.yaml": None})
     world.write({"policies/north.yaml": propagation("north", {})})

@@ -262,6 +262,7 @@ def test_a_cluster_that_matches_again_keeps_what_it_has(world: World) -> None:
 
 
 def test_many_clusters_at_once_are_held_until_somebody_says_so(world: World) -> None:
+    world = world.with_settings(guards={"max_delete_percent": 30})
     world.write({LOGS: logs(tiers=["core"])})
     held = world.sync()
     assert world.sync().is_silent

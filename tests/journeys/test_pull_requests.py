@@ -163,7 +163,8 @@ def test_gates_and_blocked_updates_fail_the_check(tmp_path: Path) -> None:
         world.settle()
         check = world.on_forge.status(world.head("drafts/lisbon"), "reconciler")
         assert check is not None
-        assert (check.state, check.description) == ("failure", "GateNotMet: web: example.com/Tested is not reported")
+        assert check.state == "failure"
+        assert check.description.startswith("GateNotMet: web: example.com/Tested is not reported; ")
         assert "example.com/Tested" in world.open_requests["drafts/lisbon"].body.partition("###")[0]
         world.edit("drafts/lisbon", "web/Kptfile", "info:", MET)
         world.settle()
@@ -257,7 +258,7 @@ def test_approving_merges_the_request_where_the_forge_decides(method: str, tmp_p
         assert world.record("lisbon", "web")["revision"] == 1
         if method != "rebase":
             message = git(world.fleet, "log", "-1", "--format=%B", "clusters/lisbon")
-            assert "Approved-by: Grace <grace@example.com>" in message
+            assert "Reconciler-Approved-By: Grace <grace@example.com>" in message
 
 
 def test_what_the_forge_does_not_merge_is_not_pushed_past_it(tmp_path: Path) -> None:

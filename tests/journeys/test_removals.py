@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.rules.guards import deletion_hash
 from tests.support import beginnings
 from tests.support.beginnings import begin
 from tests.support.git_env import assert_sound, git, read_refs, write_hook
@@ -728,14 +729,16 @@ def acknowledged(text: str, token: str, key: str = "ack-deletions") -> str:
 
 @pytest.fixture
 def wide(tmp_path: Path) -> World:
-    """A set has one package on each of five clusters, all published."""
+    """A set has one package on each of five clusters, all published; the guards of the clusters let it go."""
     return begin(tmp_path, five_clusters)
 
 
 def five_clusters(folder: Path) -> World:
-    world = small_world(folder)
+    world = small_world(folder, guards={"max_delete_percent": 30})
     names = [f"c{number}" for number in range(5)]
-    world.write({f"clusters/{one}.yaml": repository(one) for one in names})
+    world.write(
+        {f"clusters/{one}.yaml": acknowledged(repository(one), deletion_hash([(one, "gateway")])) for one in names}
+    )
     world.write({"metrics.yaml": None, "gateway.yaml": injected_set("gateway", names)})
     world.sync()
     for one in names:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
+from reconciler.daemon.acts import Verb
 from reconciler.daemon.review import UnknownPlaceError
-from reconciler.reporting.acted import Acted
+from reconciler.reporting.acted import Acted, acted_text
 from tests.support.beginnings import begin, drafted
 from tests.support.git_env import assert_sound, git, read_refs, write_hook
 from tests.support.world import STATE, World, config_map, package, repository, small_world, variant
@@ -41,6 +43,16 @@ def gated(world: World, status: str = "False") -> None:
     world.release("metrics", "v2", files)
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
     world.sync()
+
+
+def conflicted(world: World) -> None:
+    """Publish everything on Berlin, have a person change metrics there, and draft an update of the same field."""
+    world.act("approve", "berlin", at_once=True)
+    world.settle()
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    world.release("metrics", "v2", package("metrics", replicas=3))
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
+    world.settle()
 
 
 # propose
@@ -86,8 +98,173 @@ def test_an_unmet_gate_keeps_a_draft_from_being_proposed_and_published(world: Wo
     acted = world.act("propose", "berlin") if verb == "propose" else world.act("approve", "berlin", at_once=True)
 
     assert told(acted) == {"drafts/berlin": "refused GateNotMet"}
-    assert acted[0].reasons[0].message == "metrics: acme.example/tested is False: not yet"
+    assert acted[0].reasons[0].message.startswith("metrics: acme.example/tested is False: not yet; set this condition")
     assert read_refs(world.fleet) == before
+
+
+@pytest.mark.parametrize("verb", ["propose", "approve"])
+def test_a_required_injection_without_an_object_warns_and_gates_the_draft(world: World, verb: str) -> None:
+    world.release("metrics", "v2", package("metrics", ports=config_map("ports", "required", http="80")))
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
+    found = world.sync()
+    before = read_refs(world.fleet)
+
+    acted = world.act("propose", "berlin") if verb == "propose" else world.act("approve", "berlin", at_once=True)
+
+    assert [(one.code, one.severity) for one in found.findings if one.code == "InjectionMissing"] == [
+        ("InjectionMissing", "warning")
+    ]
+    assert told(acted) == {"drafts/berlin": "refused GateNotMet"}
+    assert acted[0].reasons[0].message == (
+        "metrics: config.injection.ConfigMap.ports is False (NoResourceSelected): no injectors defined;"
+        " add the object that is to be injected to the config, or an injector that names it, and sync"
+    )
+    assert read_refs(world.fleet) == before
+    assert world.sync().is_silent
+
+
+CONFLICT = "metrics: deployment.yaml Deployment/_cluster/metrics /spec/replicas: 5 here stays, not 3 upstream"
+
+
+@pytest.mark.parametrize("verb", ["propose", "approve"])
+def test_a_draft_with_conflicts_is_refused_until_they_are_accepted(world: World, verb: str) -> None:
+    conflicted(world)
+    more = {"at_once": True} if verb == "approve" else {}
+    before = read_refs(world.fleet)
+
+    refused = world.act(verb, "berlin", **more)  # type: ignore[arg-type]
+
+    assert told(refused) == {"drafts/berlin": "refused ConflictsNotAccepted"}
+    assert refused[0].conflicts == (CONFLICT,)
+    assert acted_text(refused, None).splitlines()[0] == f"conflict   berlin/{CONFLICT}"
+    assert "--accept-conflicts" in refused[0].reasons[0].message
+    assert read_refs(world.fleet) == before
+    (done,) = world.act(verb, "berlin", accepts_conflicts=True, **more)  # type: ignore[arg-type]
+    assert done.word == ("published" if verb == "approve" else "proposed")
+    assert done.conflicts == (CONFLICT,)
+
+
+def test_what_was_proposed_with_conflicts_is_not_approved_without_accepting_them(world: World) -> None:
+    conflicted(world)
+    world.act("propose", "berlin", accepts_conflicts=True)
+
+    assert told(world.act("approve", "berlin")) == {"drafts/berlin": "refused ConflictsNotAccepted"}
+    assert told(world.act("approve", "berlin", accepts_conflicts=True)) == {"drafts/berlin": "published"}
+    message = git(world.fleet, "log", "-1", "--format=%B", "clusters/berlin")
+    assert f"Accepted conflicts:\n- {CONFLICT}\n" in message
+    assert "replicas: 5" in world.text("clusters/berlin", "metrics/deployment.yaml")
+    assert world.settle().outcomes["berlin/metrics"] == "published"
+
+
+def test_many_are_approved_but_for_the_drafts_with_conflicts(world: World) -> None:
+    conflicted(world)
+
+    acted = world.act("approve", at_once=True)
+
+    assert told(acted) == {"drafts/berlin": "refused ConflictsNotAccepted", "drafts/lisbon": "published"}
+    assert world.head("drafts/lisbon") == ""
+
+
+def test_a_conflict_that_is_settled_on_the_draft_is_none_after_the_next_pass(world: World) -> None:
+    conflicted(world)
+    world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 5", "replicas: 3")
+    world.settle()
+
+    assert told(world.act("propose", "berlin")) == {"drafts/berlin": "proposed"}
+
+
+# who did it, and when
+
+
+def test_an_approval_has_the_time_of_the_command_and_the_person(world: World) -> None:
+    world.now = 1_600_000_000
+    world.act("approve", "berlin", at_once=True, words="fine by me")
+
+    format_ = "--format=%at %ct %an <%ae>%n%(trailers)"
+    dates, *trailers = git(world.fleet, "log", "-1", format_, "clusters/berlin").splitlines()
+    assert dates == "1600000000 1600000000 Grace <grace@example.com>"
+    assert "Reconciler-Approved-By: Grace <grace@example.com>" in trailers
+    assert "Reconciler-Approved-Via: cli" in trailers
+    assert "Reconciler-Reason: fine by me" in trailers
+    world.now = 1_700_000_000
+    assert world.settle().outcomes["berlin/metrics"] == "published"
+
+
+def test_a_draft_after_an_approval_has_the_same_id_at_every_time(world: World, tmp_path: Path) -> None:
+    world.now = 1_600_000_000
+    world.act("approve", "berlin", at_once=True)
+    world.settle()
+    release(world)
+    state = read_refs(world.fleet)
+    heads = []
+    for now in (1_600_000_100, 1_700_000_000):
+        world.now = now
+        world.sync()
+        heads.append(world.head("drafts/berlin"))
+        for ref in read_refs(world.fleet).keys() - state.keys():
+            git(world.fleet, "update-ref", "-d", ref)
+        for ref, commit in state.items():
+            world.set_ref(ref, commit)
+    assert heads[0] == heads[1]
+    assert git(world.fleet, "log", "-1", "--format=%ct", heads[0]) == "1600000000"
+
+
+@pytest.mark.parametrize(
+    ("clock", "now", "expected"),
+    [
+        pytest.param("real", 1_600_000_000, 1_600_000_000, id="the-time-of-the-command"),
+        pytest.param("real", 1, 1_000_000_000, id="never-before-the-parents"),
+        pytest.param("commits", 1_600_000_000, 1_000_000_000, id="the-parents-dates"),
+    ],
+)
+def test_what_dates_an_approval(tmp_path: Path, clock: str, now: int, expected: int) -> None:
+    world = small_world(tmp_path, review={"clock": clock})
+    world.sync()
+    world.now = now
+
+    world.act("approve", "berlin", at_once=True)
+
+    assert git(world.fleet, "log", "-1", "--format=%ct", "clusters/berlin") == str(expected)
+
+
+def test_a_race_within_one_command_keeps_its_time(world: World) -> None:
+    world.now = 1_600_000_000
+
+    def later() -> None:
+        world.now = 1_650_000_000
+        world.commit("clusters/berlin", {"NOTES.md": "by hand\n"})
+
+    (acted,) = world.act("approve", "berlin", at_once=True, meddle=later)
+
+    assert acted.word == "published"
+    assert git(world.fleet, "log", "-1", "--format=%ct", "clusters/berlin") == "1600000000"
+
+
+@pytest.mark.parametrize(
+    ("verb", "more", "level", "expected"),
+    [
+        pytest.param("propose", {}, "info", {"result": "done", "reason": ""}, id="propose"),
+        pytest.param(
+            "approve", {"at_once": True, "words": "fine"}, "info", {"result": "done", "reason": "fine"}, id="approve"
+        ),
+        pytest.param("approve", {}, "warning", {"result": "refused", "refusals": ["NotProposed"]}, id="refused"),
+        pytest.param("drop", {"words": "no"}, "info", {"result": "done", "reason": "no"}, id="drop"),
+        pytest.param("reject", {}, "info", {"result": "unchanged", "commits": []}, id="reject-without-a-proposal"),
+    ],
+)
+def test_every_action_is_logged_for_audits(
+    world: World, verb: Verb, more: dict[str, object], level: str, expected: dict[str, object]
+) -> None:
+    with capture_logs() as events:
+        acted = world.act(verb, "berlin", **more)
+
+    (event,) = [one for one in events if one["event"] == "review_action"]
+    assert event["log_level"] == level
+    assert {name: event[name] for name in expected} == expected
+    assert (event["action"], event["actor"]) == (verb, "Grace <grace@example.com>")
+    assert event["targets"] == ["berlin"]
+    assert event["packages"] == ["berlin/gateway", "berlin/metrics"]
+    assert event["commits"] == [one.commit for one in acted if one.commit]
 
 
 def test_the_packages_without_a_gate_can_go(world: World) -> None:
@@ -115,7 +292,8 @@ def test_where_nobody_deploys_from_an_unmet_gate_is_a_warning(tmp_path: Path) ->
     (acted,) = world.act("approve", "berlin", at_once=True)
 
     assert acted.word == "published"
-    assert [warning.message for warning in acted.warnings] == ["metrics: acme.example/tested is False: not yet"]
+    (warning,) = acted.warnings
+    assert warning.message.startswith("metrics: acme.example/tested is False: not yet; ")
 
 
 def test_a_draft_whose_function_failed_is_not_proposed(world: World) -> None:

@@ -1,5 +1,6 @@
 """Rules that are rolled out in waves, through whole passes: real dates in Git, a clock that is moved by hand."""
 
+from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import patch as patched
 
@@ -518,3 +519,54 @@ def test_a_cache_that_knows_nothing_believes_git(world: World) -> None:
     (world.folder / "cache" / "published.json").unlink()
 
     assert world.sync().moved == {"drafts/berlin"}
+
+
+# unrelated changes while a wave is open
+
+
+def new_version(world: World, cluster: str) -> None:
+    world.release("web", "v2", labelled_package("web", "site", image="2.0"))
+    world.write({f"web/{cluster}.yaml": variant(f"web-{cluster}", cluster, "web", "v2")})
+
+
+def new_package(world: World, cluster: str) -> None:
+    world.release("api", "v1", labelled_package("api", "site"))
+    world.write({f"web/api-{cluster}.yaml": variant(f"api-{cluster}", cluster, "api", "v1")})
+
+
+def local_change(world: World, cluster: str) -> None:
+    world.edit(f"clusters/{cluster}", FILE, "web:1.0", "web:1.0-ours")
+
+
+def new_cluster(world: World, cluster: str) -> None:
+    add_paris(world, RINGS[cluster])
+
+
+def file_in_the_way(world: World, cluster: str) -> None:
+    new_package(world, cluster)
+    world.commit(f"clusters/{cluster}", {"api": "mine\n"})
+
+
+@pytest.mark.parametrize("change", [new_version, new_package, local_change, new_cluster, file_in_the_way])
+@pytest.mark.parametrize("cluster", ["amsterdam", "berlin"])
+def test_an_unrelated_change_never_closes_an_open_wave(
+    arrived: World, change: Callable[[World, str], None], cluster: str
+) -> None:
+    write_rule(arrived, 6)
+    arrived.sync()
+    roll_out(arrived, "amsterdam")
+    before = drafted(arrived)
+    change(arrived, cluster)
+
+    arrived.sync()
+
+    assert before == {"berlin": 6}
+    assert drafted(arrived)["berlin"] == 6
+    again = arrived.sync()
+    assert (again.moved, drafted(arrived)["berlin"]) == (set(), 6)
+    assert arrived.sync().is_silent
+    if cluster == "amsterdam" and arrived.head("drafts/amsterdam"):
+        # the soak time begins again, which closes nothing either
+        merge(arrived, "amsterdam")
+        arrived.settle()
+        assert drafted(arrived)["berlin"] == 6

@@ -28,7 +28,7 @@ STATUS = "refs/heads/reconciler/status"
 
 def wide_world(folder: Path) -> World:
     """Six clusters with a gateway each, and metrics on two of them."""
-    world = small_world(folder)
+    world = small_world(folder, guards={"max_delete_percent": 30})
     world.write({f"clusters/{one}.yaml": None for one in ("berlin", "lisbon")})
     world.write({f"clusters/{one}.yaml": repository(one) for one in NAMES})
     world.write({"gateway.yaml": injected_set("gateway", NAMES), "metrics.yaml": metrics("city-0")})

@@ -180,3 +180,46 @@ def test_a_field_of_a_repository_that_is_almost_one(written: str, said: str, tmp
     small_world(tmp_path, {"oslo.yaml": f"{repository('oslo')}{written}\n"})
 
     assert [one.message for one in validated(tmp_path) if one.code == "FieldMisspelt"] == ([said] if said else [])
+
+
+def _unreadable(folder: Path, **settings: object) -> list[tuple[str, str]]:
+    found = validated(folder, **settings)
+    return [(one.where.object or one.where.pointer, one.code) for one in found if one.severity == "error"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        pytest.param("nowhere.git", id="nothing-there"),
+        pytest.param("config", id="a-folder-that-is-no-repository"),
+        pytest.param("http://git.example.com/fleet", id="a-scheme-that-is-not-allowed"),
+        pytest.param("ftp://git.example.com/fleet", id="a-scheme-that-git-does-not-have"),
+    ],
+)
+@pytest.mark.parametrize("setting", ["fleet", "status"])
+def test_a_repository_of_the_settings_that_cannot_be_read_is_an_error(tmp_path: Path, setting: str, url: str) -> None:
+    small_world(tmp_path, {})
+    address = url if "://" in url else str(tmp_path / url)
+    code = "UrlRefused" if "://" in url else "RepositoryUnreachable"
+
+    assert _unreadable(tmp_path, **{setting: {"url": address}}) == [(f"{setting}.url", code)]
+
+
+def test_a_wrong_fleet_url_is_one_error_for_all_its_clusters(tmp_path: Path) -> None:
+    world = small_world(tmp_path, {})
+    world.write({f"{name}.yaml": cluster(name) for name in ("berlin", "lisbon")})
+
+    found = _unreadable(tmp_path, fleet={"url": str(tmp_path / "nowhere.git")})
+
+    assert found == [("fleet.url", "RepositoryUnreachable")]
+
+
+def test_a_cluster_repository_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    small_world(tmp_path, {"lisbon.yaml": repository("lisbon", "./nowhere.git")})
+
+    assert _unreadable(tmp_path) == [("Repository/default/lisbon", "RepositoryUnreachable")]
+
+
+def cluster(name: str) -> str:
+    """Return a Cluster without a Repository, which lives in the fleet repository."""
+    return f"apiVersion: greenhouse.sap/v1alpha1\nkind: Cluster\nmetadata: {{name: {name}, namespace: default}}\n"

@@ -518,6 +518,8 @@ class ReviewWorld:
                 "cache": str(self.folder / f"cache-{name}"),
                 "drafts": {"branch": self.template},
                 "git": {"revision_tags": "all"},
+                # one of the few packages here is more than the default share that may be removed at once
+                "guards": {"max_delete_percent": 100},
             }
             self._daemons[name] = Daemon(Settings.model_validate(settings), self.config, lambda: self.now)
         return self._daemons[name]

@@ -9,6 +9,7 @@ from textwrap import dedent
 from reconciler.daemon.backoff import Backoff
 from reconciler.packages.functions.function import FunctionContext, Output
 from reconciler.packages.functions.registry import BUILTIN, Found
+from reconciler.packages.functions.starlark import run_here
 from reconciler.packages.kptfile import FunctionSpec
 from reconciler.runners.commands import Commands
 from reconciler.runners.containers import Containers
@@ -92,7 +93,7 @@ def functions(
     """Return all functions as wiring would build them; what failed rests 5 seconds of `clock`."""
     spoiled = SpoiledCalls(Backoff(5, 60, clock or Clock()))
     images = Containers(containers, PREFIX, Engine(EngineOptions("", pull), bounds), bounds, spoiled)
-    return AllFunctions(BUILTIN, Commands(exec, bounds, spoiled), images, PREFIX)
+    return AllFunctions(BUILTIN, Commands(exec, bounds, spoiled), images, PREFIX, run_here)
 
 
 def call(found: object, text: str, config: dict[str, object] | None = None) -> Output:

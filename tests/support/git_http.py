@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import unquote
 
 from tests.support.git_env import HERMETIC
 
@@ -18,7 +19,8 @@ from tests.support.git_env import HERMETIC
 class GitHost:
     """What the server is like: whom it lets in, and which status or redirect it answers.
 
-    Requests with `held` in their path are taken and not answered until the `gate` is opened.
+    Requests with `held` in their path are taken and not answered until the `gate` is opened. `observe` is called while
+    the client of a request waits for its answer. `authorizations` are the values of that header, "" without one.
     """
 
     root: Path
@@ -30,6 +32,8 @@ class GitHost:
     gate: threading.Event = field(default_factory=threading.Event)
     seen: list[str] = field(default_factory=list)
     taken: list[str] = field(default_factory=list)
+    authorizations: list[str] = field(default_factory=list)
+    observe: Callable[[], None] = field(default=lambda: None)
 
     @property
     def url(self) -> str:
@@ -69,6 +73,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         body = self._read_body()
         self.told.taken.append(self.path)
+        self.told.authorizations.append(self.headers.get("Authorization", ""))
+        self.told.observe()
         if self.told.held is not None and self.told.held in self.path:
             self.told.gate.wait()
         expected = "Basic " + base64.b64encode(self.told.login.encode()).decode()
@@ -102,7 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
         environment = HERMETIC | {
             "GIT_PROJECT_ROOT": str(self.told.root),
             "GIT_HTTP_EXPORT_ALL": "1",
-            "PATH_INFO": path,
+            "PATH_INFO": unquote(path),
             "QUERY_STRING": query,
             "REQUEST_METHOD": self.command,
             "CONTENT_TYPE": self.headers.get("Content-Type", ""),

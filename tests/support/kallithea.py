@@ -186,6 +186,9 @@ class KallitheaForge:
         one = self._read(standing)
         self._edit(standing, _title(one.title, draft), one.body, {})
 
+    def remove_label(self, request: PullRequest, label: str) -> None:
+        """Do nothing: Kallithea has no labels, so that no pull request has one."""
+
     def close(self, request: PullRequest) -> None:
         self._call("comment_pullrequest", pull_request_id=request.number, close_pr=True)
 

@@ -54,6 +54,26 @@ class Endless(Deadly):
 
 
 @dataclass(frozen=True)
+class Raising:
+    """Raises an exception at one package."""
+
+    inner: SettingsKitchen
+    package: str
+    error: type[Exception]
+
+    def __call__(self, orders: Orders) -> Renderer:
+        renderer = self.inner(orders)
+
+        class Faulty(Renderer):
+            def __call__(renderer, variant: Variant, made: Ingredients) -> Rendered:  # noqa: N805
+                if str(variant.place) == self.package:
+                    raise self.error("injected")
+                return super().__call__(variant, made)
+
+        return Faulty(**vars(renderer))
+
+
+@dataclass(frozen=True)
 class Unequipped:
     """Cannot even be made in another process."""
 

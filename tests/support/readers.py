@@ -30,7 +30,7 @@ from reconciler.rules.variants.read_set import (
     read_revision_set,
 )
 from reconciler.rules.variants.read_variant import read_package_variant
-from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ConfigObject
+from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ConfigObject, is_namespaced
 
 LIMITS = Limits()
 Told = Sequence[str]
@@ -55,7 +55,7 @@ def faults(document: Mapping[str, Any]) -> Told:
 def config_object(document: Mapping[str, Any]) -> ConfigObject:
     """Return a document as the catalog would hand it to a reader."""
     metadata, (group, _) = document["metadata"], split_api_version(document["apiVersion"])
-    namespace = metadata.get("namespace") or ("default" if group == PORCH_GROUP else "")
+    namespace = metadata.get("namespace") or ("default" if is_namespaced(group, document["kind"]) else "")
     key = ObjectKey(group, document["kind"], str(namespace), metadata["name"])
     return ConfigObject(key, document["apiVersion"], "all.yaml", _Document(document))  # type: ignore[arg-type]
 

@@ -6,11 +6,12 @@ import json
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from reconciler.daemon.acting import act_on
 from reconciler.daemon.acts import Act, Verb
@@ -171,11 +172,15 @@ class _Interrupted:
         self._pending = pending
         self._before = before
         self.propose, self.finish, self.tag = push.propose, push.finish, push.tag
-        self.request, self.remember = push.request, push.remember
+        self.request, self.remember, self.keep_heads = push.request, push.remember, push.keep_heads
 
     @property
     def unwritten(self) -> str:
         return self._push.unwritten
+
+    @property
+    def status_findings(self) -> Sequence[Finding]:
+        return self._push.status_findings
 
     def publish(self, remote: Remote, written: Sequence[Written]) -> Mapping[str, PushOutcome]:
         self._meddle("publish")
@@ -222,6 +227,12 @@ class World:
         make_bare(world.catalog)
         make_bare(world.fleet)
         return world
+
+    def with_settings(self, **settings: object) -> Self:
+        """Return the same world with other settings."""
+        found = copy(self)
+        found._settings = {**self._settings, **settings}
+        return found
 
     # what platform people do
 
@@ -316,7 +327,9 @@ class World:
         return str(self.config)
 
     def _read_settings(self) -> Settings:
-        own = {"fleet": {"url": str(self.fleet)}, "cache": str(self.folder / "cache")}
+        # of the few packages of a test, one is more than the default share that may be removed at once
+        guards = {"max_delete_percent": 100}
+        own = {"fleet": {"url": str(self.fleet)}, "cache": str(self.folder / "cache"), "guards": guards}
         return Settings.model_validate({**own, **self._settings})
 
     def settle(self) -> Pass:

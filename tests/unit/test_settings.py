@@ -27,7 +27,7 @@ SECRET = "must name a secret_file beside listen: whoever is not signed is not he
 SHARD = "must be i/n, the i-th of n shards with 1 <= i <= n <= 1,000, for example 2/5; 1/1 has it all"
 TOP = (
     "approvals, cache, config, drafts, fleet, forge, functions, git, guards, limits, log, max_backoff_seconds, merge, "
-    "poll_jitter_percent, poll_seconds, rendering, rules, shard, state_ref, status, webhooks"
+    "poll_jitter_percent, poll_seconds, rendering, review, rules, shard, state_ref, status, webhooks"
 )
 
 
@@ -192,7 +192,7 @@ def test_the_environment_overrides_the_file(
             [
                 (
                     "3: forge.hosts.0.url: must be an address without credentials, for example "
-                    "https://github.com/acme, not 'https://me:secret@github.com'"
+                    "https://github.com/acme, not 'https://github.com'"
                 )
             ],
             id="credentials-in-an-address",
@@ -216,6 +216,16 @@ def test_the_environment_overrides_the_file(
                 )
             ],
             id="a-token-in-the-clear",
+        ),
+        pytest.param(
+            "forge: {labels: [fleet, accept-conflicts]}\n",
+            [
+                (
+                    "1: forge.labels: must not have accept-conflicts, with which reviewers accept conflicts,"
+                    " not ['fleet', 'accept-conflicts']"
+                )
+            ],
+            id="a-label-of-reviewers",
         ),
         pytest.param(
             "forge: {labels: ['a, b']}\n",

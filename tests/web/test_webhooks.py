@@ -87,6 +87,14 @@ def door(tmp_path: Path) -> Iterator[Door]:
         pytest.param(request(path="/"), 404, 0, id="another-path"),
         pytest.param(request(path="/hooks/"), 404, 0, id="a-path-below"),
         pytest.param(request(path="/hooks?x=1"), 404, 0, id="a-question"),
+        *(
+            pytest.param(request(path=path), 404, 0, id=f"path-{path}")
+            for path in (
+                "//hooks", "///hooks", "/hooks//", "/HOOKS", "/./hooks", "/x/../hooks", "/%68ooks", "/hooks?",
+                "/hooks#x", "/hooks;x", "hooks", "*", "http://reconciler/hooks", "//reconciler/hooks", "\\hooks",
+            )
+        ),
+        pytest.param(request(method="GET", path="//hooks"), 404, 0, id="another-method-and-two-slashes"),
         pytest.param(request(method="GET"), 405, 0, id="another-method"),
         pytest.param(request(method="DELETE", path="/x"), 404, 0, id="another-method-and-path"),
         pytest.param(request(method="BREW"), 501, 0, id="no-method"),

@@ -12,7 +12,7 @@ from reconciler.expressions.equality import as_double
 from reconciler.expressions.errors import Fault
 from reconciler.expressions.library.conversions import double_text
 from reconciler.expressions.timestamps import Duration, Timestamp
-from reconciler.expressions.values import DEEPEST_VALUE, NUMBERS, Type, Uint, signed, too_deep, type_name
+from reconciler.expressions.values import DEEPEST_VALUE, NUMBERS, Type, Uint, key_value, signed, too_deep, type_name
 
 _CLAUSE: Final = re.compile(r"%(?:\.([0-9]+))?(.?)", re.DOTALL)
 
@@ -63,7 +63,9 @@ def shown(budget: Budget, value: Any, depth: int) -> str:
         raise too_deep()
     if kind is list:
         return budget.make_text(f"[{', '.join([shown(budget, part, depth + 1) for part in value])}]")
-    entries = sorted((shown(budget, key, depth + 1), shown(budget, part, depth + 1)) for key, part in value.items())
+    entries = sorted(
+        (shown(budget, key_value(key), depth + 1), shown(budget, part, depth + 1)) for key, part in value.items()
+    )
     return budget.make_text(f"{{{', '.join(f'{key}: {part}' for key, part in entries)}}}")
 
 

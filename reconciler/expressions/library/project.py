@@ -51,9 +51,11 @@ _OTHER: Final = re.compile(r"[^a-z0-9.-]")
 
 
 def _name(budget: Budget, parts: tuple[str, ...], limit: int) -> str:
+    # before the text is made: one variable may be given any number of times
+    length = sum(len(part) if part.isascii() else 4 * len(part) for part in parts) + len(parts)
+    budget.scan(8 * length)
+    budget.allocate(length)
     raw = "-".join(parts)
-    budget.scan(8 * len(raw))
-    budget.make_text(raw)
     digest = hashlib.sha256(raw.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_LENGTH]
     clean = [part for part in (_OTHER.sub("-", part.lower()).strip("-.") for part in parts) if part]
     room = limit - DIGEST_LENGTH - len(clean)  # every part is followed by a hyphen

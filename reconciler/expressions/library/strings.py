@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, Final
 
+from reconciler.caching import cached
 from reconciler.expressions.budget import Budget
 from reconciler.expressions.errors import Fault
 from reconciler.expressions.library.format import format_text
@@ -57,7 +57,7 @@ def _compile_cost(pattern: str) -> int:
     return 100 * (1 + len(pattern)) + repeated + classes
 
 
-@lru_cache(maxsize=32)
+@cached(32)
 def _compiled(pattern: str) -> tuple[Callable[[bytes], object], int]:
     """Return the search function of a pattern and the length of its program."""
     import re2  # here, not above: loading it takes longer than most commands run

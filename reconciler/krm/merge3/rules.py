@@ -51,6 +51,9 @@ class MergeRules:
     weaves_items: bool = False
     """No deviation: of lists of scalars, what one side puts in and what the other takes out beside it both count. Where
     effects of ours are taken out (git.md 3), what people put beside them is not to bring them back."""
+    keeps_lines: bool = False
+    """No deviation: comments that belong to no value, blank lines and the order of keys are merged as lines of text.
+    It is meant for two sides that both contain local changes; a new format by upstream need not be kept."""
     winner: Winner = "upstream"
 
     @cached_property

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from reconciler.krm.conflicts import ABSENT
+from reconciler.krm.merge3.lines import loses_lines, merge_lines
 from reconciler.krm.merge3.lists import Keys, find_keys, same_text
 from reconciler.krm.merge3.rules import MergeRules
 from reconciler.krm.shapes import Shape
@@ -46,10 +47,26 @@ def write_merged(
     edited = local.with_data(data, updated.lending(writer.originals))
     comments, heads = edited.comments(), edited.heads()
     top = () if _knows_top(edited, (local, origin, updated)) else ((), (_first_step(edited.data),))
-    return edited.with_comments(
+    edited = edited.with_comments(
         {path: comment for path, comment in writer.beside.items() if comments.get(path) != comment},
         {path: lines for path, lines in writer.above.items() if heads.get(path, ()) != lines and path not in top},
     )
+    return _with_lines_of_both(edited, local, origin, updated) if rules.keeps_lines and origin else edited
+
+
+def _with_lines_of_both(edited: Document, local: Document, origin: Document, updated: Document) -> Document:
+    """Return the merged document with the lines of both sides, if its text has lost some that a merge of text keeps.
+
+    These are comments that belong to no value, such as those at the end, and formatting.
+    """
+    lost = _lost_lines(edited, local, origin, updated)
+    text = merge_lines(origin.text, local.text, updated.text) if lost else None
+    merged = local.with_meaning_of(edited, text) if text is not None else None
+    return merged if merged and _lost_lines(merged, local, origin, updated) < lost else edited
+
+
+def _lost_lines(edited: Document, local: Document, origin: Document, updated: Document) -> int:
+    return sum(loses_lines(origin.text, side.text, edited.text) for side in (local, updated))
 
 
 def _knows_top(edited: Document, sides: tuple[Document, Document | None, Document]) -> bool:

@@ -1,4 +1,4 @@
-"""Kubernetes' own kinds, from data that scripts/make_schema_data.py makes (kpt.md 9)."""
+"""Merge keys of Kubernetes' own kinds, from data that scripts/make_schema_data.py writes, and of Kustomizations."""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ from importlib import resources
 from typing import Any
 
 from reconciler.krm.schema.known import Shapes
-from reconciler.krm.shapes import ATOMIC, Shape
+from reconciler.krm.shapes import ATOMIC, UNKNOWN, Shape
+
+_BY_NAME = Shape(items=UNKNOWN, keys=("name",))
+# kyaml's schema of a Kustomization (openapi/kustomizationapi) names these two lists and no other.
+_KUSTOMIZATION = Shape({"configMapGenerator": _BY_NAME, "secretGenerator": _BY_NAME})
 
 
 @cache
 def builtin_shapes() -> Shapes:
-    """Return the shapes of Kubernetes' own kinds; read once."""
+    """Return the shapes of Kubernetes' own kinds and of kustomize's Kustomization; read once."""
     fields = _definitions()
     kinds = _data()["kinds"].items()
-    return Shapes({(version, kind): fields.shape(name) for version, names in kinds for kind, name in names.items()})
+    known = {(version, kind): fields.shape(name) for version, names in kinds for kind, name in names.items()}
+    return Shapes({**known, ("kustomize.config.k8s.io/v1beta1", "Kustomization"): _KUSTOMIZATION})
 
 
 def definition(name: str) -> Shape | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reconciler.krm.schema.api_removals import Release, release_words
-from reconciler.krm.schema.validation import Violation, installed_releases, kubernetes_schemas
+from reconciler.krm.schema.validation import EXTRA, Violation, installed_releases, kubernetes_schemas
 
 
 class InstalledSchemas:
@@ -28,3 +28,18 @@ class InstalledSchemas:
         """Return the release that is meant, as people say it."""
         meant = release or max(self._releases, default=None)
         return f"Kubernetes {release_words(meant)}" if meant else "what is known of removed API versions"
+
+    def missing_reason(self, release: Release | None) -> str:
+        """Return why a built-in kind has no schema, and what to do about it."""
+        if not self._releases:
+            return f'no schemas are installed; install the extra "reconciler[{EXTRA}]", or use --schemas DIR'
+        if release is None:
+            return (
+                "no installed release serves their API version; set --kubernetes-version, or the annotation"
+                " reconciler.dev/kubernetes-version of the cluster"
+            )
+        oldest, newest = release_words(self._releases[0]), release_words(self._releases[-1])
+        return (
+            f"the extra {EXTRA} has the schemas of Kubernetes {oldest} to {newest}, and none of"
+            f" {release_words(release)}; use --schemas DIR"
+        )

@@ -134,12 +134,13 @@ def _child_index(node: Node, segment: Any) -> int:
         case SeqNode(), int() if 0 <= segment < len(node.children):
             return segment
         case MapNode(), str():
-            node.places = node.places or _places(node)
+            node.places = node.places or places_of(node)
             return node.places[segment]
     raise KeyError(segment)
 
 
-def _places(node: MapNode) -> dict[str, int]:
+def places_of(node: MapNode) -> dict[str, int]:
+    """Return the index of each key's value in the children of a mapping."""
     found: dict[str, int] = {}
     for number, key in enumerate(node.children[::2]):
         name = key_name(key)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import yaml
 from yaml._yaml import CParser
 
+from reconciler.caching import cached
 from reconciler.krm.yaml.error import YamlError
 from reconciler.krm.yaml.limits import DEFAULT_LIMITS, YamlLimits
 from reconciler.krm.yaml.nodes import AliasNode, MapNode, Node, ScalarNode, SeqNode, is_merge
@@ -59,7 +59,7 @@ def compose(text: str, budget: Budget, resolve: Callable[[str], Any] = resolve_p
     return _compose(text, budget, resolve)
 
 
-@lru_cache(maxsize=_REMEMBERED_TEXTS)
+@cached(_REMEMBERED_TEXTS)
 def _remembered(text: str, depth: int) -> Node | None:
     return _compose(text, Budget(YamlLimits(depth=depth)), resolve_plain)
 

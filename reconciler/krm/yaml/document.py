@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from reconciler.krm.yaml.borrowed import Borrowed, Original
-from reconciler.krm.yaml.comments import Path, Span, beside_value, comment_place, find_comments, key_name
+from reconciler.krm.yaml.comments import Path, Span, beside_value, comment_place, find_comments, key_name, places_of
 from reconciler.krm.yaml.compose import BREAK, Budget, compose
 from reconciler.krm.yaml.edit import splice
 from reconciler.krm.yaml.emit import emit
@@ -27,6 +27,7 @@ from reconciler.krm.yaml.style import find_style
 _OWN_LIMITS = YamlLimits(file_bytes=64 * 1024 * 1024, aliases=10_000, expanded_nodes=1_000_000)
 # blanks at most before it: no other comment stands above an entry
 _HAS_COMMENT_LINE = re.compile("(?:\\A|[\n\r\x85\u2028\u2029])[ \t]*#")
+_LARGE_MAPPING = 40
 _ENDS = ("\n", "\r", "\x85", "\u2028", "\u2029")
 # directives with what stands between them, and the separator that ends them or stands beside the content
 _OPENING = re.compile(r"((?:%[^\n]*\n|[ \t]*(?:#[^\n]*)?\r?\n)*)---(?=[ \t\r\n])[ \t]*(?:\r?\n)?")
@@ -163,25 +164,33 @@ class Document:
             raise YamlError("YamlComment", f"the value at {path!r} has no place for a comment")
         return edited
 
-    def with_comments(self, beside: Mapping[Path, str | None], above: Mapping[Path, tuple[str, ...]]) -> Document:
+    def with_comments(
+        self,
+        line_comments: Mapping[Path, str | None],
+        above: Mapping[Path, tuple[str, ...]],
+        charge: Callable[[int], None] | None = None,
+    ) -> Document:
         """Return the document with other comments beside values and above entries, wherever there is room for them.
 
-        `beside` is as of `comments`, None for none; `above` as of `heads`, () for none.
+        `line_comments` is as of `comments`, None for none; `above` as of `heads`, () for none. `charge` is called with
+        the number of characters before each parse of the text, and may raise.
         """
-        if not beside and not above:
+        if not line_comments and not above:
             return self
+        if charge:
+            charge(len(self.text))
         try:
-            edited = self._commented(beside, above)
+            edited = self._commented(line_comments, above)
         except YamlError:
             edited = None
-        if edited is not None or len(beside) + len(above) < 2:
+        if edited is not None or len(line_comments) + len(above) < 2:
             return edited or self
         # few have no room: they are found by halves, for every look is one at the whole document
-        one, other = _halves(beside)
+        one, other = _halves(line_comments)
         first, second = _halves(above)
-        if not (beside and above):
-            return self.with_comments(one, first).with_comments(other, second)
-        return self.with_comments(beside, {}).with_comments({}, above)
+        if not (line_comments and above):
+            return self.with_comments(one, first, charge).with_comments(other, second, charge)
+        return self.with_comments(line_comments, {}, charge).with_comments({}, above, charge)
 
     def _commented(self, beside: Mapping[Path, str | None], above: Mapping[Path, tuple[str, ...]]) -> Document | None:
         """Return the document with these comments, None if it did not take them all.
@@ -201,6 +210,14 @@ class Document:
             return None
         has_them = edited is not None and all(edited.comment(path) == beside[path] for path in beside)
         return edited if has_them and edited and _has_heads(edited, above) else None
+
+    def with_meaning_of(self, other: Document, text: str) -> Document | None:
+        """Return a document of this text with the meaning of `other`; None if the text is not YAML."""
+        try:
+            document = replace(_own(text), line=self.line)
+            return document.with_data(other.data)
+        except YamlError:
+            return None
 
     def at_line(self, line: int) -> Document:
         """Return the same document as it stands further up or down in its file."""
@@ -289,6 +306,12 @@ def _step(node: Node, segment: str | int) -> tuple[int, Node] | None:
         case SeqNode(), int() if 0 <= segment < len(node.children):
             return node.children[segment].start, node.children[segment]
         case MapNode(), str():
+            if len(node.children) > _LARGE_MAPPING:
+                # a caller may look up every entry of a large mapping, which must not take quadratic time
+                node.places = node.places or places_of(node)
+                place = node.places.get(segment)
+                if place is not None:
+                    return node.children[place - 1].start, node.children[place]
             merge: tuple[int, Node] | None = None
             for key, value in node.entries():
                 if is_merge(key):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
+from reconciler.caching import cached
 from reconciler.krm.yaml.error import YamlError
 from reconciler.krm.yaml.scalar import LONGEST_SIMPLE_KEY, block_scalar, double_quoted, inline_text
 
@@ -58,7 +58,7 @@ def value_lines(value: Any, style: Style, scalar: str = "") -> tuple[str, list[s
 
 
 # the same few keys stand in every document
-@lru_cache(maxsize=_REMEMBERED_KEYS)
+@cached(_REMEMBERED_KEYS)
 def key_line(key: Any) -> str:
     """Return a mapping's key with its colon; a key too long for one line's lookahead gets `?`."""
     text = inline_text(_key(key), flow=False)
@@ -136,7 +136,7 @@ def _text_lines(text: str, scalar: str = "") -> tuple[str, list[str]]:
     return block_scalar(text, scalar or "|") or (inline_text(text, flow=False), [])
 
 
-@lru_cache(maxsize=_REMEMBERED_TEXTS)
+@cached(_REMEMBERED_TEXTS)
 def _one_line(text: str) -> str:
     return inline_text(text, flow=False)
 

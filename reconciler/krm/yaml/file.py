@@ -79,6 +79,19 @@ class YamlFile:
         documents = (_with_line_ends(document, newline) if number is None else document for number, document in order)
         return _joined(tuple(documents), (*gaps, end), newline, bom=self.bom)
 
+    def comment_lines(self) -> tuple[str, ...]:
+        """Return the comments that belong to no document, in order, without blanks around them."""
+        lines = (line.strip() for gap in self.gaps for line in gap.splitlines())
+        return tuple(line for line in lines if line.startswith("#"))
+
+    def with_comments_at_end(self, lines: Sequence[str]) -> YamlFile:
+        """Return the file with more comments below everything."""
+        if not lines:
+            return self
+        newline = self._newline()
+        gap = _ended_gap(self.gaps[-1], newline) + "".join(line + newline for line in lines)
+        return _joined(self.documents, (*self.gaps[:-1], gap), newline, bom=self.bom)
+
     def _newline(self) -> str:
         first = next(filter(None, map(BREAK.search, self._texts())), None)
         return "\r\n" if first and first[0] == "\r\n" else "\n"

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from functools import lru_cache
 from typing import Any
 
+from reconciler.caching import cached
 from reconciler.krm.yaml.error import YamlError
 
 # libyaml gives up on a key without `?` after 1,024 characters
@@ -46,7 +46,7 @@ def is_ambiguous(text: str) -> bool:
     return bool(_WORD.match(text) or _NUMBER.match(text) or _DATE.match(text))
 
 
-@lru_cache(maxsize=_REMEMBERED_TEXTS)
+@cached(_REMEMBERED_TEXTS)
 def is_plain(text: str, *, flow: bool) -> bool:
     """Tell whether `text` can stand without quotes and be read as that very string."""
     if not _PLAIN_START.match(text) or _NOT_PLAIN.search(text) or is_ambiguous(text):

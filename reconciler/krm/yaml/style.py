@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
+from reconciler.caching import cached
 from reconciler.krm.yaml.emit import Style
 from reconciler.krm.yaml.layout import Layout
 from reconciler.krm.yaml.nodes import MapNode, Node, ScalarNode, SeqNode
@@ -20,7 +20,7 @@ def is_json(root: Node) -> bool:
     return isinstance(root, SeqNode) and root.flow and any(is_json(child) for child in root.children)
 
 
-@lru_cache(maxsize=_REMEMBERED_STYLES)
+@cached(_REMEMBERED_STYLES)
 def find_style(layout: Layout, root: Node) -> Style:
     """Return how the document indents, after the first mapping and the first sequence that stand in a mapping."""
     step: int | None = None

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
-import re2
-
+from reconciler.caching import cached
 from reconciler.krm.label_query import LabelQueryError, matches_query
+from reconciler.krm.patterns import PatternError, compile_pattern
 from reconciler.krm.yaml.same import same
 from reconciler.packages.functions.function import (
     Config,
@@ -18,8 +17,10 @@ from reconciler.packages.functions.function import (
     Output,
     Result,
     plain_copy,
+    reports_faults,
     scalar_text,
 )
+from reconciler.packages.functions.limits import MAX_LEVELS, Budget, LimitError, depth_fault, text_bytes, value_bytes
 from reconciler.packages.functions.replacement_path import (
     Matching,
     PathError,
@@ -38,6 +39,8 @@ _STRICT = (0, 1, 2)
 _PATTERNS = (0, 1, 3)
 # the patterns of the replacements in flight, each with the texts that it is held against
 _REMEMBERED_MATCHES = 4096
+# what it takes to find and to write one field
+_WRITE_STEPS = 10
 _ID_FIELDS = ("group", "version", "kind", "name", "namespace")
 
 
@@ -57,6 +60,7 @@ class _Rules:
     missing: str
     """What a missing target field is: `ignored`, a `warning` or an `error`."""
     keeps_order: bool
+    budget: Budget
     """Whether JSON inside a text keeps the order of its keys, and YAML its last line."""
 
 
@@ -88,6 +92,12 @@ class _Resources:
             self._changed[item] = item.copy()
         return self._changed[item]
 
+    def check(self) -> None:
+        """Raise LimitError for data that is nested too deeply to be written."""
+        for item, data in self._changed.items():
+            if fault := depth_fault(data):
+                raise LimitError(f"{item.file}: {item.kind} {item.name}: {fault}")
+
     def all(self) -> tuple[Item, ...]:
         """Return all items as they are now; the very same item where it came to what it was."""
         return tuple(self._shared(item) for item in self.items)
@@ -97,6 +107,7 @@ class _Resources:
         return item if same(data, item.data) else item.with_shared_data(data)
 
 
+@reports_faults
 def apply_replacements(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
     """Return the items with the replacements made, in order, each seeing those before it.
 
@@ -106,6 +117,7 @@ def apply_replacements(items: Sequence[Item], config: Config | None, context: Fu
     try:
         for replacement in _replacements(config):
             results += _replace(resources, replacement, rules)
+        resources.check()
     except (_ReplacementError, PathError, LabelQueryError) as error:
         return Output(tuple(items), (Result(str(error), "error"),))
     return Output(resources.all(), tuple(results))
@@ -114,10 +126,11 @@ def apply_replacements(items: Sequence[Item], config: Config | None, context: Fu
 def _rules(context: FunctionContext) -> _Rules:
     strict, patterns = context.version >= _STRICT, context.version >= _PATTERNS
     if context.profile == "safe":
-        return _Rules(strict, patterns, Matching(), "target", "error" if strict else "warning", keeps_order=True)
+        missing = "error" if strict else "warning"
+        return _Rules(strict, patterns, Matching(), "target", missing, keeps_order=True, budget=context.budget)
     if strict:
-        return _Rules(strict, patterns, Matching(by_pattern=True), "target", "error", keeps_order=False)
-    return _Rules(strict, patterns, Matching(every=False), "source", "ignored", keeps_order=False)
+        return _Rules(strict, patterns, Matching(by_pattern=True), "target", "error", False, context.budget)
+    return _Rules(strict, patterns, Matching(every=False), "source", "ignored", False, context.budget)
 
 
 def _replacements(config: Config | None) -> list[Mapping[str, Any]]:
@@ -136,6 +149,7 @@ def _replace(resources: _Resources, replacement: Mapping[str, Any], rules: _Rule
     targets = replacement.get("targets")
     if not isinstance(targets, list) or not targets:
         raise _ReplacementError("a replacement must have a source and at least one target")
+    rules.budget.spend(len(resources.items))
     value = _value(resources, replacement, rules)
     for target in targets:
         if not isinstance(target, Mapping) or not isinstance(target.get("select"), Mapping):
@@ -184,12 +198,22 @@ def _part(value: Any, options: Mapping[str, Any], path: str) -> str:
 
 def _write(resources: _Resources, target: Mapping[str, Any], value: Any, rules: _Rules) -> Iterator[Result]:
     default = ["metadata.name"] if rules.strict else []
+    # what one look at an item costs: its labels, its id, and what is rejected
+    rejects, selectors = target.get("reject"), target["select"]
+    size = sum(len(str(selectors.get(name) or "")) for name in ("labelSelector", "annotationSelector"))
+    look = 1 + size // 16 + (len(rejects) if isinstance(rejects, list) else 0)
     for item in resources.items:
+        rules.budget.spend(look)
         if not _is_target(resources.current(item), target, rules):
             continue
         for path in target.get("fieldPaths") or default:
+            rules.budget.spend(_WRITE_STEPS)
+            rules.budget.scan(len(str(path)) + (len(item.base.text) if item.base else 0))
             data, options = resources.writable(item), _options(target)
-            done = _write_fields(data, parse_path(str(path)), value, options, rules, str(path))
+            segments = parse_path(str(path))
+            if len(segments) > MAX_LEVELS:
+                raise _ReplacementError(f"a field path must not have more than {MAX_LEVELS} parts, not {len(segments)}")
+            done = _write_fields(data, segments, value, options, rules, str(path))
             done = done or (rules.patterns and _write_in_text(data, str(path), value, options, rules))
             yield from _missing(item, str(path), rules) if not done else ()
 
@@ -200,6 +224,11 @@ def _write_fields(
     """Set the fields that the segments of a path lead to, and tell whether there are any."""
     references = find(data, segments, create=bool(options.get("create")), matching=rules.matching)
     for reference in references:
+        # before the value is joined or copied; of the field no more than its text is kept
+        old = reference.read() if options.get("delimiter") else None
+        size = value_bytes(value, len(segments)) + (text_bytes(old) if isinstance(old, str) else 0)
+        size += len(str(options.get("delimiter") or ""))
+        rules.budget.create(size, f"the target field {path[:100]}", str(value)[:100])
         reference.write(_new_value(reference, value, options, rules, path))
     return bool(references)
 
@@ -210,8 +239,10 @@ def _write_in_text(data: Any, path: str, value: Any, options: Mapping[str, Any],
     for length in range(1, len(segments)):
         for reference in find(data, segments[:length], matching=rules.matching):
             text = reference.read()
+            rules.budget.parse(len(text) if isinstance(text, str) else 0)
             inner = structured(text) if isinstance(text, str) else None
             if inner is not None and _write_fields(inner, segments[length:], value, options, rules, path):
+                rules.budget.create(value_bytes(inner), f"the text at {path}")
                 reference.write(restructured(str(text), inner, keeps_order=rules.keeps_order))
                 return True
     return False
@@ -277,12 +308,12 @@ def _has_id(item: Item, wanted: Mapping[str, Any], *, by_pattern: bool = False) 
     return True
 
 
-@lru_cache(maxsize=_REMEMBERED_MATCHES)
+@cached(_REMEMBERED_MATCHES)
 def _matches(pattern: str, value: str) -> bool:
     try:
-        return re2.fullmatch(pattern, value) is not None
-    except re2.error as error:
-        raise _ReplacementError(f'"{pattern}" must be a regular expression: {error}') from error
+        return compile_pattern(pattern).fullmatch(value) is not None
+    except PatternError as error:
+        raise _ReplacementError(f'"{pattern[:200]}" must be a regular expression: {error}') from error
 
 
 def _unset_namespace(item: Item, wanted: Mapping[str, Any]) -> str:

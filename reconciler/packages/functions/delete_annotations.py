@@ -10,18 +10,21 @@ from reconciler.packages.functions.function import (
     Item,
     Output,
     Result,
+    config_strings,
     failure,
-    string_map,
+    reports_faults,
 )
 from reconciler.packages.kptfile import Profile
 
 
+@reports_faults
 def delete_annotations(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
     """Return the items without the annotations; a mapping that becomes empty goes as well."""
-    text = string_map((config or {}).get("data")).get("annotationKeys", "")
+    text = config_strings((config or {}).get("data"), "data").get("annotationKeys", "")
     keys = _keys(text, context.profile)
     if not keys:
         return failure(items, "annotationKeys must name at least one annotation, separated by commas")
+    context.budget.spend(len(items) * len(keys) // 16)
     found = {item: [key for key in keys if key in item.annotations] for item in items}
     said = [
         Result(f"Annonation: [{key}] removed from resource: [{item.name}]", file=item.file)

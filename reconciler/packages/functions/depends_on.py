@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import re2
 
 from reconciler.packages.functions.function import Item
+from reconciler.packages.functions.limits import Budget, text_bytes
 from reconciler.packages.resource import Described
 
 DEPENDS_ON = "config.kubernetes.io/depends-on"
@@ -47,9 +48,18 @@ def read_dependency(entry: str) -> Dependency | None:
     return None
 
 
-def followed_entries(annotation: str, renamed: Mapping[Item, str]) -> str:
-    """Return the annotation's text, entries with commas between, with the new names of what is renamed."""
-    return ",".join(_followed(entry, renamed) for entry in annotation.split(","))
+def followed_entries(annotation: str, renamed: Mapping[Item, str], budget: Budget) -> str:
+    """Return the annotation's text, entries with commas between, with the new names of what is renamed.
+
+    Raises LimitError.
+    """
+    entries = annotation.split(",")
+    budget.spend(len(entries) * len(renamed))
+    followed = []
+    for entry in entries:
+        followed.append(_followed(entry, renamed))
+        budget.create(text_bytes(followed[-1]), f"the annotation {DEPENDS_ON}", annotation)
+    return ",".join(followed)
 
 
 def _followed(entry: str, renamed: Mapping[Item, str]) -> str:

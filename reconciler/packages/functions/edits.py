@@ -8,6 +8,7 @@ from typing import Any
 
 from reconciler.krm.yaml import Document, Path, YamlError
 from reconciler.packages.functions.function import Item, Result
+from reconciler.packages.functions.limits import Budget
 
 
 class EditError(ValueError):
@@ -35,25 +36,31 @@ def visited_fields(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
         yield path, value
 
 
-def commented(item: Item, comments: Mapping[Path, str]) -> tuple[Item, Mapping[Path, str]]:
-    """Return the item with other line comments ("# …" included), all at once; and by path why one has no place."""
+def commented(item: Item, comments: Mapping[Path, str], budget: Budget) -> tuple[Item, Mapping[Path, str]]:
+    """Return the item with other line comments ("# …" included), all at once; and by path why one has no place.
+
+    The caller has charged the comments; parsing is charged here. Raises LimitError.
+    """
     if not comments:
         return item, {}
-    document = item.document.with_comments(comments, {})
-    faults = {path: _fault(document, path, comments[path]) for path in comments}
+    document = item.document.with_comments(comments, {}, budget.parse)
+    faults = {path: _fault(document, path, comments[path], budget) for path in comments}
     changed = replace(item, data=document.data, base=document)
     return changed, {path: fault for path, fault in faults.items() if fault}
 
 
-def all_commented(item: Item, comments: Mapping[Path, str]) -> Item:
-    """Return the item with other line comments; raises EditError where one has no place."""
-    changed, faults = commented(item, comments)
+def all_commented(item: Item, comments: Mapping[Path, str], budget: Budget) -> Item:
+    """Return the item with other line comments; raises EditError where one has no place, LimitError."""
+    changed, faults = commented(item, comments, budget)
     if faults:
         raise EditError(next(iter(faults.values())))
     return changed
 
 
-def _fault(document: Document, path: Path, comment: str) -> str:
+def _fault(document: Document, path: Path, comment: str, budget: Budget) -> str:
+    if document.comment(path) == comment:
+        return ""
+    budget.parse(len(document.text))
     try:
         document.with_comment(path, comment)
     except YamlError as error:

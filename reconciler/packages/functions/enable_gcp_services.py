@@ -20,6 +20,7 @@ from reconciler.packages.functions.function import (
     string_map,
     value_at,
 )
+from reconciler.packages.functions.limits import value_bytes
 from reconciler.packages.parsing import parse_cached
 from reconciler.packages.resource import LOCAL_CONFIG
 
@@ -27,6 +28,8 @@ _GROUP, _KIND = "blueprints.cloud.google.com", "ProjectServiceSet"
 _SERVICE = {"apiVersion": "serviceusage.cnrm.cloud.google.com/v1beta1", "kind": "Service"}
 _OWNER = "blueprints.cloud.google.com/ownerReference"
 _MADE_HERE = {"cnrm.cloud.google.com/blueprint": "kpt-fn"}
+# a service without its owner's part
+_OWN_BYTES = 512
 # upstream quotes annotations
 _TEMPLATE = b"""apiVersion: serviceusage.cnrm.cloud.google.com/v1beta1
 kind: Service
@@ -94,6 +97,10 @@ def _read(item: Item) -> _Set | str:
 
 
 def _made(services: _Set, old: dict[str, Item], context: FunctionContext) -> Iterator[Item]:
+    # every service gets a copy of its owner's annotations and name
+    each = value_bytes(services.item.metadata) + _OWN_BYTES
+    what = f"{services.item.file}: {services.item.kind} {services.item.name}: spec.services"
+    context.budget.create(each * len(services.services), what)
     for service in services.services:
         data = _service(services, service)
         known = old.get(str(data["metadata"]["name"]))

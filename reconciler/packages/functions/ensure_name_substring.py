@@ -14,11 +14,14 @@ from reconciler.packages.functions.function import (
     FunctionContext,
     Item,
     Output,
+    charged,
+    config_strings,
     failure,
     reports_faults,
     string_map,
     value_at,
 )
+from reconciler.packages.functions.limits import Budget
 from reconciler.packages.functions.name_references import followed_names
 
 _NAME = ("metadata", "name")
@@ -52,12 +55,15 @@ def ensure_name_substring(items: Sequence[Item], config: Config | None, context:
     wish = _read(config)
     if isinstance(wish, str):
         return failure(items, f"failed to load the `functionConfig`: {wish}")
-    values = {item: list(_names(item, wish)) for item in items}
+    context.budget.spend(len(items) * (1 + len(wish.fields)))
+    values = {item: charged(_names(item, wish), item, context.budget) for item in items}
     renamed = {item: text for item, changes in values.items() for path, text in changes if path == _NAME}
     follow = _depending_upstream if context.profile == "compat" else _depending
-    references = followed_names(items, renamed)
+    references = followed_names(items, renamed, context.budget)
     changed = [
-        item.with_values((*values[item], *references[item], *follow(item, values, renamed, wish))) for item in items
+        item.with_values((*values[item], *charged((*references[item], *followed), item, context.budget)))
+        for item in items
+        for followed in [tuple(follow(item, values, renamed, wish, context.budget))]
     ]
     return Output(tuple(changed if context.profile == "safe" else _in_own_files(changed)))
 
@@ -67,7 +73,7 @@ def _read(config: Config | None) -> _Wish | str:
     config = config or {}
     kind, api_version = config.get("kind"), config.get("apiVersion")
     if (api_version, kind) == ("v1", "ConfigMap"):
-        data = string_map(config.get("data"))
+        data = config_strings(config.get("data"), "data")
         if len(data) != 1:
             return f"only 1 entry is allowed in the ConfigMap, but got: {len(data)}"
         mode, substring = next(iter(data.items()))
@@ -99,22 +105,23 @@ def _names(item: Item, wish: _Wish) -> Iterator[tuple[Path, str]]:
 
 
 def _depending(
-    item: Item, values: Mapping[Item, object], renamed: Mapping[Item, str], wish: _Wish
+    item: Item, values: Mapping[Item, object], renamed: Mapping[Item, str], edit: _Wish, budget: Budget
 ) -> Iterator[tuple[Path, str]]:
     """Yield the depends-on annotation with the new names of all that it names."""
     old = item.annotations.get(DEPENDS_ON)
     if isinstance(old, str):
-        yield _ANNOTATION, followed_entries(old, renamed)
+        yield _ANNOTATION, followed_entries(old, renamed, budget)
 
 
 def _depending_upstream(
-    item: Item, values: Mapping[Item, Sequence[object]], renamed: Mapping[Item, str], wish: _Wish
+    item: Item, values: Mapping[Item, Sequence[object]], renamed: Mapping[Item, str], edit: _Wish, budget: Budget
 ) -> Iterator[tuple[Path, str]]:
     # upstream looks at it only where a name changes, takes one entry, and does not ask whether that one's name changes
     old = item.annotations.get(DEPENDS_ON)
+    budget.spend(len(values))
     dependency = read_dependency(old) if isinstance(old, str) and values[item] else None
     if dependency and any(_has_name(other, dependency) for other in values):
-        yield _ANNOTATION, str(replace(dependency, name=wish.edited(dependency.name)))
+        yield _ANNOTATION, str(replace(dependency, name=edit.edited(dependency.name)))
 
 
 def _has_name(item: Item, dependency: Dependency) -> bool:

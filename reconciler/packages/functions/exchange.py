@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
+from reconciler.krm.strict_json import read_json
 from reconciler.krm.yaml import Path, YamlError, YamlLimits, emit, parse
 from reconciler.packages.functions.function import Config, Item, Output, Result
 from reconciler.packages.functions.wire import resource_list, returned_items, returned_results
@@ -115,7 +116,7 @@ def _read_json(text: bytes) -> _Read | str | None:
     if not text.lstrip().startswith(b"{"):
         return None
     try:
-        data = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_without_duplicates)
+        data = read_json(text)
         # half of a surrogate pair is no text that a file can hold
         json.dumps(data, ensure_ascii=False).encode()
     except json.JSONDecodeError:
@@ -125,17 +126,6 @@ def _read_json(text: bytes) -> _Read | str | None:
     except RecursionError:
         return "it must not be nested so deeply"
     return _Read(data, {})
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    data = dict(pairs)
-    if len(data) < len(pairs):
-        raise ValueError("the keys of a mapping must be unique")
-    return data
 
 
 def _read_yaml(text: bytes, most_bytes: int) -> _Read | str:

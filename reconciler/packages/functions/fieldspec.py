@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconciler.krm.yaml import Path
-from reconciler.packages.functions.function import value_at
+from reconciler.packages.functions.function import FieldError, value_at
+from reconciler.packages.functions.limits import MAX_LEVELS
 from reconciler.packages.resource import Described
+
+_TEXTS = ("path", "kind", "group", "version")
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,11 @@ def specs(kinds: Iterable[tuple[str | None, str]], *paths: str, create: bool = T
 
 
 def read_field_specs(data: Any) -> tuple[FieldSpec, ...]:
-    """Return the field specs that a function's configuration adds; entries without a path are left out."""
-    entries = [entry for entry in data if isinstance(entry, Mapping)] if isinstance(data, list) else []
+    """Return the field specs that a function's configuration adds; entries without a path are left out.
+
+    Raises FieldError for wrong types.
+    """
+    entries = _checked_specs(data)
     return tuple(
         FieldSpec(
             path=str(entry["path"]),
@@ -61,6 +67,24 @@ def read_field_specs(data: Any) -> tuple[FieldSpec, ...]:
         for entry in entries
         if entry.get("path")
     )
+
+
+def _checked_specs(data: Any) -> list[Mapping[str, Any]]:
+    if data is None:
+        return []
+    if not isinstance(data, list) or not all(isinstance(entry, Mapping) for entry in data):
+        raise FieldError(f"the configuration's field specs must be a list of mappings, not {repr(data)[:80]}")
+    for number, entry in enumerate(data):
+        wrong = next((name for name in _TEXTS if not isinstance(entry.get(name), str | None)), "")
+        if wrong or not isinstance(entry.get("create"), bool | None):
+            name, wanted = (wrong, "a string") if wrong else ("create", "true or false")
+            found = repr(entry[name])[:80]
+            raise FieldError(f"the configuration's field spec {number} must have {wanted} as {name}, not {found}")
+        if (levels := str(entry.get("path") or "").count("/")) >= MAX_LEVELS:
+            raise FieldError(
+                f"the configuration's field spec {number} must not have more than {MAX_LEVELS} parts, not {levels + 1}"
+            )
+    return data
 
 
 def _expand(root: Any, segments: tuple[str, ...], done: Path, create: bool) -> Iterator[Path]:

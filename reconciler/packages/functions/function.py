@@ -5,10 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache, wraps
+from functools import cached_property, wraps
 from typing import Any, Literal, Protocol
 
+from reconciler.caching import cached
+from reconciler.krm.isolation import ExpectedError
 from reconciler.krm.yaml import Document, Path
+from reconciler.packages.functions.limits import (
+    Budget,
+    LimitError,
+    depth_fault,
+    text_bytes,
+    value_bytes,
+)
 from reconciler.packages.kptfile import Profile, field_path
 from reconciler.packages.parsing import edited_document, fresh_document
 from reconciler.packages.resource import Described
@@ -159,6 +168,8 @@ class FunctionContext:
     version: Version = (0, 0, 0)
     package: str = ""
     """The package whose pipeline runs, relative to the root."""
+    budget: Budget = field(default_factory=Budget, compare=False, repr=False)
+    """What is left of the limits of this render. Functions whose results are remembered must charge it outside."""
 
 
 class Function(Protocol):
@@ -169,7 +180,7 @@ class Function(Protocol):
         ...
 
 
-class InterruptedFunctionError(Exception):
+class InterruptedFunctionError(ExpectedError):
     """The world ended a function, or kept it from starting: a time-out, a kill, an engine that cannot be reached.
 
     That is no finding about the function: the same call is to be tried again, and until then nothing is written
@@ -184,12 +195,12 @@ class _Change:
     data: Any = field(compare=False)
 
 
-@lru_cache(maxsize=_REMEMBERED_CHANGES)
+@cached(_REMEMBERED_CHANGES)
 def _with_data(change: _Change) -> Item:
     return change.item.with_data(change.data)
 
 
-@lru_cache(maxsize=_REMEMBERED_CHANGES)
+@cached(_REMEMBERED_CHANGES)
 def _with_texts(item: Item, changed: tuple[tuple[Path, str], ...]) -> Item:
     return item.with_set(changed)
 
@@ -201,10 +212,39 @@ def reports_faults(function: Function) -> Function:
     def reporting(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
         try:
             return function(items, config, context)
-        except FieldError as error:
+        except (FieldError, LimitError) as error:
             return failure(items, str(error))
 
     return reporting
+
+
+def charged(values: Iterable[tuple[Path, Any]], item: Item, budget: Budget) -> list[tuple[Path, Any]]:
+    """Return the values to set in an item after charging their size as YAML text; raises LimitError."""
+    paid = []
+    for path, value in values:
+        size = sum(text_bytes(part) for part in path[-1:] if isinstance(part, str)) + value_bytes(value, len(path))
+        budget.spend(4 + len(path))
+        if fault := depth_fault(value, len(path)):
+            raise LimitError(f"{item.file}: {item.kind} {item.name}: {field_path(path)[:100]}: {fault}")
+        if size > budget.bytes:
+            # the message is long to make: only where it is needed
+            budget.create(size, f"{item.file}: {item.kind} {item.name}: {field_path(path)}", str(value)[:100])
+        budget.create(size)
+        paid.append((path, value))
+    return paid
+
+
+def filled(template: str, values: Iterable[tuple[str, str]], budget: Budget, what: str) -> str:
+    """Return a text with placeholders replaced, one after the other; no step may make it too large (LimitError)."""
+    for placeholder, value in values:
+        budget.scan(len(template))
+        if placeholder not in template:
+            continue
+        size = text_bytes(template) + template.count(placeholder) * max(0, text_bytes(value) - len(placeholder))
+        if size > budget.bytes:
+            budget.create(size, what, template)
+        template = template.replace(placeholder, value)
+    return template
 
 
 def failure(items: Sequence[Item], message: str) -> Output:
@@ -264,6 +304,25 @@ def string_map(data: Any) -> dict[str, str]:
     """Return a mapping of scalars with its values as text; anything else in it is left out."""
     texts = {key: scalar_text(value) for key, value in data.items()} if isinstance(data, Mapping) else {}
     return {str(key): text for key, text in texts.items() if text is not None}
+
+
+def config_strings(data: Any, field: str, *, strict: bool = False) -> dict[str, str]:
+    """Return a mapping of strings in a function's configuration; raises FieldError for another type.
+
+    Upstream's functions read such a mapping in one of two ways: some take the text of any scalar, others (`strict`)
+    only strings. A missing mapping is empty.
+    """
+    if data is None:
+        return {}
+    if not isinstance(data, Mapping):
+        raise FieldError(f"the configuration's {field} must be a mapping of strings, not {repr(data)[:80]}")
+    for key, value in data.items():
+        if isinstance(value, dict | list) or (strict and not isinstance(value, str)):
+            hint = "" if isinstance(value, dict | list) else "; put it in quotes"
+            raise FieldError(
+                f"the configuration's {field}.{str(key)[:80]} must be a string, not {repr(value)[:80]}{hint}"
+            )
+    return string_map(data)
 
 
 _ABSENT = object()

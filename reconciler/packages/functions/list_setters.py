@@ -14,10 +14,12 @@ from reconciler.packages.functions.function import (
     Item,
     Output,
     Result,
+    reports_faults,
     scalar_text,
     string_map,
     value_at,
 )
+from reconciler.packages.functions.limits import Budget
 from reconciler.packages.functions.setters import (
     SETTER_COMMENT,
     list_values,
@@ -40,10 +42,12 @@ class _Setter:
     count: int
 
 
+@reports_faults
 def list_setters(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
     """Return the items as they are, and one result for each setter in the pipeline's configuration and in comments."""
     setters: dict[tuple[str, bool], _Setter] = {}
-    for setter in (*_configured(items, context), *(seen for item in items for seen in _used(item))):
+    used = (seen for item in items for seen in _used(item, context.budget))
+    for setter in (*_configured(items, context), *used):
         known = setters.get((setter.name, setter.type == _LIST))
         setters[setter.name, setter.type == _LIST] = _joined(known, setter) if known else setter
     # a name may stand for a list in one place and for a scalar in another; lists come first
@@ -76,7 +80,7 @@ def _mutators(kptfile: Item | None) -> list[Mapping[str, Any]]:
     return [entry for entry in mutators if isinstance(entry, Mapping)] if isinstance(mutators, list) else []
 
 
-def _used(item: Item) -> Iterator[_Setter]:
+def _used(item: Item, budget: Budget) -> Iterator[_Setter]:
     if item.base is None or SETTER_COMMENT not in item.base.text:
         return
     comments = item.document.comments()
@@ -86,7 +90,7 @@ def _used(item: Item) -> Iterator[_Setter]:
             elements = sorted(scalar_text(element) or "" for element in value)
             yield _list_setter(only_setter(pattern) or pattern, elements, 1)
         elif pattern:
-            shown = shown_values(pattern, scalar_text(value) or "")
+            shown = shown_values(pattern, scalar_text(value) or "", budget)
             yield from (_Setter(name, text, _TYPES.get(type(value), _TEXT), 1) for name, text in shown.items())
 
 

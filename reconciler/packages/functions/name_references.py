@@ -9,6 +9,7 @@ from typing import Any
 from reconciler.krm.yaml import Path
 from reconciler.packages.functions.fieldspec import FieldSpec
 from reconciler.packages.functions.function import Item, value_at
+from reconciler.packages.functions.limits import Budget
 from reconciler.packages.functions.scopes import scope_of
 
 _DEFAULT = "default"
@@ -137,14 +138,16 @@ _REFERENCES = (
 )
 
 
-def followed_names(items: Iterable[Item], renamed: Mapping[Item, str]) -> dict[Item, list[tuple[Path, str]]]:
+def followed_names(
+    items: Iterable[Item], renamed: Mapping[Item, str], budget: Budget
+) -> dict[Item, list[tuple[Path, str]]]:
     """Return the fields that hold the name of a renamed resource, with its new name, by the item they stand in."""
     by_name: dict[tuple[str, str], list[Item]] = {}
     for target in renamed:
         by_name.setdefault((target.kind, target.name), []).append(target)
     kinds = {target.kind for target in renamed}
     wanted = [reference for reference in _REFERENCES if reference.kind in kinds]
-    return {item: list(_followed(item, wanted, by_name, renamed)) for item in items}
+    return {item: list(_followed(item, wanted, by_name, renamed, budget)) for item in items}
 
 
 def _followed(
@@ -152,11 +155,13 @@ def _followed(
     wanted: Sequence[_Reference],
     by_name: Mapping[tuple[str, str], Sequence[Item]],
     renamed: Mapping[Item, str],
+    budget: Budget,
 ) -> Iterator[tuple[Path, str]]:
     for reference in wanted:
         for path in _named_fields(item, reference.field):
             name = value_at(item.data, path)
             targets = by_name.get((reference.kind, name), ()) if isinstance(name, str) else ()
+            budget.spend(1 + len(targets))
             target = next((target for target in targets if _means(item, path, target, reference)), None)
             if target is not None:
                 yield path, renamed[target]

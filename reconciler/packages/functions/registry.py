@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import re2
 
+from reconciler.caching import cached
 from reconciler.packages.functions.function import Function, Version
+from reconciler.packages.functions.limits import DEFAULT_LIMITS, FunctionLimits
 from reconciler.packages.kptfile import FunctionSpec
 
 _NEWEST = 1_000_000
@@ -54,6 +56,7 @@ class Registry:
     """Implementations by the image's base name."""
 
     load: Callable[[], Mapping[str, tuple[Release, ...]]]
+    limits: FunctionLimits = DEFAULT_LIMITS
 
     @cached_property
     def releases(self) -> Mapping[str, tuple[Release, ...]]:
@@ -83,7 +86,7 @@ class Registry:
         )
 
 
-@lru_cache(maxsize=_REMEMBERED_TEXTS)
+@cached(_REMEMBERED_TEXTS)
 def _split(image: str) -> tuple[str, str, str]:
     """Return (base name, tag, digest) of an image reference."""
     reference, _, digest = image.partition("@")
@@ -99,7 +102,7 @@ def _of_version(releases: tuple[Release, ...], text: str) -> Found | None:
     return Found(matching[-1].function, version, identity=matching[-1].identity()) if matching else None
 
 
-@lru_cache(maxsize=_REMEMBERED_TEXTS)
+@cached(_REMEMBERED_TEXTS)
 def _version(text: str) -> Version | None:
     match = _VERSION.fullmatch(text.strip())
     if not match:

@@ -14,7 +14,9 @@ def remove_local_config_resources(items: Sequence[Item], config: Config | None, 
 
     `safe` keeps Kptfiles: without one a package is none, and nothing could be updated or rendered again.
     """
-    gone = [item for item in items if _is_local(item) and not (context.profile == "safe" and item.path == KPTFILE)]
+    gone = {
+        item: None for item in items if _is_local(item) and not (context.profile == "safe" and item.path == KPTFILE)
+    }
     if not gone:
         nothing = Result("Found no resources to prune with the local config annotation", "warning")
         return Output(tuple(items), (nothing,))

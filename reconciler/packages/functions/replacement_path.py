@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-import re2
-
+from reconciler.caching import cached
+from reconciler.krm.patterns import PatternError, compile_pattern
 from reconciler.packages.functions.function import scalar_text
 
 # the field paths of the replacements in flight
@@ -71,7 +70,7 @@ class Matching:
 EXACT = Matching()
 
 
-@lru_cache(maxsize=_REMEMBERED_PATHS)
+@cached(_REMEMBERED_PATHS)
 def parse_path(text: str) -> tuple[Segment, ...]:
     """Return the segments of a path: dots separate, `\\.` is a dot, `[a.b/c]` one key, `[k=v]` chooses elements."""
     segments = tuple(_segment(part) for part in _parts(text))
@@ -151,9 +150,9 @@ def _holds(text: str, segment: Match, matching: Matching) -> bool:
     if not matching.by_pattern:
         return text == segment.value
     try:
-        return re2.search(segment.value, text) is not None
-    except re2.error as error:
-        raise PathError(f'"{segment.value}" must be a regular expression: {error}') from error
+        return compile_pattern(segment.value).search(text) is not None
+    except PatternError as error:
+        raise PathError(f'"{segment.value[:200]}" must be a regular expression: {error}') from error
 
 
 def _appended(holder: list[Any], segment: Segment, matching: Matching) -> Iterator[int]:

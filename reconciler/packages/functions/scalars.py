@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
+from reconciler.caching import cached
 from reconciler.krm.yaml import Document, Path
 from reconciler.packages.functions.function import quoted, value_at
 from reconciler.packages.parsing import Unparsable, parse_cached
 
 
-@lru_cache(maxsize=4096)
+@cached(4096)
 def resolved(text: str) -> Any:
     """Return what plain, unquoted text means in YAML; text that is no scalar stays text."""
     parsed = parse_cached(text.encode())
@@ -51,8 +51,14 @@ def in_quotes(text: str, document: Document, path: Path) -> str:
 
 
 def _first_character(document: Document, path: Path) -> str:
-    lines = document.text.splitlines()
+    lines = _lines(document)
     number = document.line_of(path) - document.line
     line = lines[number] if 0 <= number < len(lines) else ""
     after = line.partition(f"{path[-1]}:")[2] if isinstance(path[-1], str) else line.partition("- ")[2]
     return after.lstrip()[:1]
+
+
+@cached(64)
+def _lines(document: Document) -> list[str]:
+    # functions ask field by field
+    return document.text.splitlines()

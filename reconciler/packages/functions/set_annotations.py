@@ -13,9 +13,10 @@ from reconciler.packages.functions.function import (
     Item,
     Output,
     Result,
+    charged,
+    config_strings,
     failure,
     reports_faults,
-    string_map,
 )
 from reconciler.packages.kptfile import field_path
 
@@ -44,11 +45,15 @@ def set_annotations(items: Sequence[Item], config: Config | None, context: Funct
     if isinstance(read, str):
         return failure(items, f"failed to configure function: {read}")
     annotations, field_specs = read
+    for item in items:
+        context.budget.spend(len(field_specs) + len(item.base.text) // 64 if item.base else len(field_specs))
     places = {item: list(dict.fromkeys(path for spec in field_specs for path in spec.targets(item))) for item in items}
     message = f"set annotations: {json.dumps(annotations, ensure_ascii=False, separators=(',', ':'))}"
     found = [(item.path, item.index, field_path(path), item) for item, paths in places.items() for path in paths]
     results = [item.result(message, "info", field) for _, _, field, item in sorted(found, key=lambda place: place[:3])]
-    changed = tuple(item.with_values(_values(places[item], annotations)) for item in items)
+    changed = tuple(
+        item.with_values(charged(_values(places[item], annotations), item, context.budget)) for item in items
+    )
     return Output(changed, tuple(results) or (Result("no annotations applied"),))
 
 
@@ -64,9 +69,9 @@ def _read(config: Config | None) -> tuple[dict[str, str], tuple[FieldSpec, ...]]
     if all(added):
         return "`fieldSpecs` has been deprecated, please rename it to `additionalAnnotationFields`"
     if (config.get("apiVersion"), kind) == ("v1", "ConfigMap"):
-        annotations = string_map(config.get("data"))
+        annotations = config_strings(config.get("data"), "data")
     elif config.get("apiVersion") == "fn.kpt.dev/v1alpha1" and kind in _KINDS:
-        annotations = string_map(config.get("annotations"))
+        annotations = config_strings(config.get("annotations"), "annotations")
     else:
         return "`functionConfig` must be a `ConfigMap` or `SetAnnotations`"
     if not annotations:

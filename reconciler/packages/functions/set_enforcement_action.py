@@ -10,9 +10,9 @@ from reconciler.packages.functions.function import (
     Item,
     Output,
     Result,
+    config_strings,
     failure,
     reports_faults,
-    string_map,
     value_at,
 )
 
@@ -24,14 +24,14 @@ _ACTIONS = ("deny", "warn", "dryrun")
 @reports_faults
 def set_enforcement_action(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
     """Return the items with the action on every constraint."""
-    data = string_map((config or {}).get("data"))
+    data = config_strings((config or {}).get("data"), "data")
     if list(data) != ["enforcementAction"]:
         return failure(items, _failed("expecting exactly 1 enforcementAction as part of the ConfigMap"))
     action = data["enforcementAction"]
     if action not in _ACTIONS:
         expected = f"{', '.join(f'[{known}]' for known in _ACTIONS[:-1])} or [{_ACTIONS[-1]}]"
         return failure(items, _failed(f'expected values for enforcementAction are {expected}, not "{action}"'))
-    set_on = [item for item in items if item.api_version == _CONSTRAINTS and _takes_action(item)]
+    set_on = {item: None for item in items if item.api_version == _CONSTRAINTS and _takes_action(item)}
     if not set_on:
         return Output(tuple(items), (Result(f"Found no policy to set to [{action}]", "warning"),))
     said = [Result(f"Policy name: [{item.name}]", file=item.file) for item in set_on]

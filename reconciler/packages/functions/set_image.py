@@ -20,9 +20,10 @@ from reconciler.packages.functions.function import (
     Item,
     Output,
     Result,
+    charged,
+    config_strings,
     failure,
     reports_faults,
-    string_map,
     value_at,
 )
 from reconciler.packages.kptfile import Profile
@@ -63,8 +64,9 @@ def set_image(items: Sequence[Item], config: Config | None, context: FunctionCon
     wish = _read(config)
     if isinstance(wish, str):
         return failure(items, wish)
+    context.budget.spend(len(items) * (1 + len(wish.fields)))
     changes = {item: list(_changes(item, wish, context.profile)) for item in items}
-    changed = tuple(item.with_values(changes[item]) for item in items)
+    changed = tuple(item.with_values(charged(changes[item], item, context.budget)) for item in items)
     return Output(changed, (Result(f"summary: updated a total of {sum(map(len, changes.values()))} image(s)"),))
 
 
@@ -73,9 +75,9 @@ def _read(config: Config | None) -> _Wish | str:
     config = config or {}
     kind, api_version = config.get("kind"), str(config.get("apiVersion"))
     if (api_version, kind) == ("v1", "ConfigMap"):
-        image = string_map(config.get("data"))
+        image = config_strings(config.get("data"), "data", strict=True)
     elif (api_version.partition("/")[0], kind) == ("fn.kpt.dev", "SetImage"):
-        image = string_map(config.get("image"))
+        image = config_strings(config.get("image"), "image", strict=True)
     else:
         return f'the configuration must be a ConfigMap or a SetImage of fn.kpt.dev, not "{kind or ""}"'
     unknown = next((key for key in image if key not in _KEYS), "")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
+from reconciler.caching import cached
 from reconciler.krm.yaml import Path
 from reconciler.packages.functions.fieldspec import FieldSpec
 from reconciler.packages.functions.function import (
@@ -14,11 +14,12 @@ from reconciler.packages.functions.function import (
     Item,
     Output,
     Result,
+    config_strings,
     failure,
     reports_faults,
-    string_map,
     value_at,
 )
+from reconciler.packages.functions.limits import value_bytes
 from reconciler.packages.kptfile import Profile
 
 _ACCEPTED = "`SetLabels.fn.kpt.dev` or `ConfigMap.v1`"
@@ -31,6 +32,8 @@ _AFFINITY_TERMS = tuple(
 )
 # the resources of the packages in flight: what labels make of one does not depend on any other
 _REMEMBERED_ITEMS = 4096
+# of labels in a template
+_USUAL_DEPTH = 4
 Kind = tuple[str | None, str]
 _REPLICAS: tuple[Kind, ...] = ((None, "Deployment"), (None, "ReplicaSet"), (None, "DaemonSet"), ("apps", "StatefulSet"))
 _TEMPLATED: tuple[Kind, ...] = (("", "ReplicationController"), *_REPLICAS, ("batch", "Job"))
@@ -95,6 +98,12 @@ def set_labels(items: Sequence[Item], config: Config | None, context: FunctionCo
         return Output(tuple(items), (Result("no `labels` arguments are given in FunctionConfig", "warning"),))
     places = {item: _places(item, context) for item in seen}
     given = tuple(labels.items())
+    each = value_bytes(labels, _USUAL_DEPTH)
+    for item, found in places.items():
+        # results are cached for each item, so that the charge belongs here
+        context.budget.spend(len(found) * len(given))
+        size = each * len(found)
+        context.budget.create(size, f"{item.file}: {item.kind} {item.name}: all its labels", given[0][1])
     changed = tuple(_labelled(item, given, context) if item in places else item for item in items)
     total = len(labels) * sum(map(len, places.values()))
     return Output(changed, (Result(f"set {total} labels in total"),))
@@ -106,18 +115,18 @@ def _labels(config: Config | None) -> dict[str, str] | str | None:
         return None
     kind, api_version = config.get("kind"), str(config.get("apiVersion"))
     if (api_version, kind) == ("v1", "ConfigMap"):
-        return dict(sorted(string_map(config.get("data")).items())) or None
+        return dict(sorted(config_strings(config.get("data"), "data", strict=True).items())) or None
     if (api_version.partition("/")[0], kind) == ("fn.kpt.dev", "SetLabels"):
-        return dict(sorted(string_map(config.get("labels")).items()))
+        return dict(sorted(config_strings(config.get("labels"), "labels", strict=True).items()))
     return f"unknown FunctionConfig `{kind}.{api_version.rpartition('/')[0]}`, expect {_ACCEPTED}"
 
 
-@lru_cache(maxsize=_REMEMBERED_ITEMS)
+@cached(_REMEMBERED_ITEMS)
 def _labelled(item: Item, labels: tuple[tuple[str, str], ...], context: FunctionContext) -> Item:
     return item.with_values(_values(item, _places(item, context), dict(labels), context))
 
 
-@lru_cache(maxsize=_REMEMBERED_ITEMS)
+@cached(_REMEMBERED_ITEMS)
 def _places(item: Item, context: FunctionContext) -> tuple[tuple[Path, bool], ...]:
     """Return the paths of label mappings, and whether labels are created there."""
     return tuple(_found(item, context))
@@ -130,7 +139,7 @@ def _found(item: Item, context: FunctionContext) -> Iterator[tuple[Path, bool]]:
             yield (*container, *rule.labels), create
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _rules_of(group: str, kind: str, profile: Profile, is_old: bool) -> tuple[_Rule, ...]:
     affinity = _AFFINITY_RULES if profile == "safe" else _OLD_AFFINITY_RULES if is_old else ()
     rules = (*_RULES, *affinity)

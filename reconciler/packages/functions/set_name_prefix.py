@@ -13,10 +13,13 @@ from reconciler.packages.functions.function import (
     Item,
     Output,
     Result,
+    charged,
+    config_strings,
     reports_faults,
     string_map,
     value_at,
 )
+from reconciler.packages.functions.limits import Budget, text_bytes
 from reconciler.packages.functions.name_references import followed_names
 
 _PLACEHOLDER = "packagename"
@@ -35,9 +38,17 @@ def set_name_prefix(items: Sequence[Item], config: Config | None, context: Funct
     if isinstance(prefixes, str):
         return Output(tuple(items), (Result(prefixes, "error"),))
     old, new = prefixes
-    renamed = {item: new + item.name.removeprefix(old) for item in items if _carries(item, old)}
-    references = followed_names(items, renamed)
-    return Output(tuple(item.with_values((*_own(item, renamed), *references[item])) for item in items))
+    carrying = [item for item in items if _carries(item, old)]
+    size = sum(text_bytes(new) + text_bytes(item.name) for item in carrying)
+    context.budget.create(size, "the names with the prefix", new)
+    renamed = {item: new + item.name.removeprefix(old) for item in carrying}
+    references = followed_names(items, renamed, context.budget)
+    return Output(
+        tuple(
+            item.with_values(charged((*_own(item, renamed, context.budget), *references[item]), item, context.budget))
+            for item in items
+        )
+    )
 
 
 def _read(items: Sequence[Item], config: Config | None, context: FunctionContext) -> tuple[str, str] | str:
@@ -47,7 +58,7 @@ def _read(items: Sequence[Item], config: Config | None, context: FunctionContext
         return f'the configuration must be a ConfigMap, not "{config.get("kind")}"'
     known = next((item for item in items if item.package == context.package and is_context(item.data)), None)
     named = string_map(value_at(known.data, ("data",))).get("name", "") if known else ""
-    data = string_map(config.get("data"))
+    data = config_strings(config.get("data"), "data")
     new = data.get("prefix", named)
     return (data.get("oldPrefix", _PLACEHOLDER), new) if new else "`data.prefix` should not be empty"
 
@@ -57,9 +68,9 @@ def _carries(item: Item, old: str) -> bool:
     return not is_kept and bool(old) and (item.name == old or item.name.startswith(f"{old}-"))
 
 
-def _own(item: Item, renamed: Mapping[Item, str]) -> Iterator[tuple[Path, str]]:
+def _own(item: Item, renamed: Mapping[Item, str], budget: Budget) -> Iterator[tuple[Path, str]]:
     if item in renamed:
         yield _NAME, renamed[item]
     depending = item.annotations.get(DEPENDS_ON)
     if isinstance(depending, str):
-        yield _ANNOTATION, followed_entries(depending, renamed)
+        yield _ANNOTATION, followed_entries(depending, renamed, budget)

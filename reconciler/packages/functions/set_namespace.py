@@ -20,10 +20,13 @@ from reconciler.packages.functions.function import (
     Output,
     Result,
     Version,
+    charged,
+    config_strings,
     reports_faults,
     string_map,
     value_at,
 )
+from reconciler.packages.functions.limits import Budget, text_bytes
 from reconciler.packages.functions.scopes import scope_of
 from reconciler.packages.resource import UPSTREAM_IDENTIFIER
 
@@ -87,6 +90,7 @@ def set_namespace(items: Sequence[Item], config: Config | None, context: Functio
     if isinstance(wish, str):
         return Output(tuple(items), (Result(wish, "error"),))
     generation = _generation(context)
+    context.budget.spend(len(items) * (1 + len(wish.fields)))
     seen = [item for item in items if generation.local_config or not item.is_local_config]
     slots = [slot for item in seen for slot in _slots(item, seen, generation, wish)]
     refusal = _refusal(seen, slots, generation, wish)
@@ -101,7 +105,7 @@ def set_namespace(items: Sequence[Item], config: Config | None, context: Functio
     if generation.fills_in_default:
         missing = [slot for slot in slots if not slot.current and slot not in changes]
         written += [replace(slot, current=_DEFAULT) for slot in missing]
-    return Output(_applied(items, written), _summary(changes, depending, wish, generation))
+    return Output(_applied(items, written, context.budget), _summary(changes, depending, wish, generation))
 
 
 def _generation(context: FunctionContext) -> _Generation:
@@ -116,7 +120,7 @@ def _wish(config: Config | None) -> _Wish | str:
         return f"FunctionConfig is missing. Expect {_ACCEPTED}"
     kind, api_version = config.get("kind"), config.get("apiVersion")
     if (api_version, kind) == ("v1", "ConfigMap"):
-        data = string_map(config.get("data"))
+        data = config_strings(config.get("data"), "data", strict=True)
         namespace = data.get("namespace") or (data.get("name", "") if is_context(config) else "")
         field = "data.name" if is_context(config) else "data.namespace"
     elif (api_version, kind) == ("fn.kpt.dev/v1alpha1", "SetNamespace"):
@@ -235,6 +239,11 @@ def _depending(seen: Sequence[Item], namespace: str, matcher: str, context: Func
         old = item.annotations.get(DEPENDS_ON)
         if isinstance(old, str):
             entries = old.split(",") if context.profile == "safe" else [old]
+            context.budget.create(
+                sum(map(text_bytes, entries)) + len(entries) * text_bytes(namespace),
+                f"{item.file}: {item.kind} {item.name}: the annotation {DEPENDS_ON}",
+                old,
+            )
             new = ",".join(_followed(entry, known, namespace, matcher) for entry in entries)
             slots += [_Slot(item, ("metadata", "annotations", DEPENDS_ON), new, old)] if new != old else []
     return slots
@@ -251,12 +260,12 @@ def _reference(item: Item) -> str:
     return f"{item.group}/namespaces/{item.namespace or _DEFAULT}/{item.kind}/{item.name}"
 
 
-def _applied(items: Sequence[Item], written: Sequence[_Slot]) -> tuple[Item, ...]:
+def _applied(items: Sequence[Item], written: Sequence[_Slot], budget: Budget) -> tuple[Item, ...]:
     """Return the items with every slot's `current` at its place."""
     values: dict[Item, list[tuple[Path, str]]] = {}
     for slot in written:
         values.setdefault(slot.item, []).append((slot.path, slot.current))
-    return tuple(item.with_values(values.get(item, ())) for item in items)
+    return tuple(item.with_values(charged(values.get(item, ()), item, budget)) for item in items)
 
 
 def _summary(

@@ -1,86 +1,92 @@
-"""starlark: a script over the resource list (kpt.md 15.6)."""
+"""starlark: a script over the resource list.
+
+The script is evaluated by a runner, which may be another process. What the runner is given and what it returns is one
+JSON text each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from typing import Any
-
-import starlark as interpreter
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 from reconciler.packages.functions.function import (
     Config,
+    Function,
     FunctionContext,
     Item,
     Output,
     failure,
+    reports_faults,
     scalar_text,
 )
-from reconciler.packages.functions.starlark_modules import dialect, language, load_module
-from reconciler.packages.functions.starlark_nesting import nesting_fault
+from reconciler.packages.functions.limits import FunctionLimits, LimitError
+from reconciler.packages.functions.starlark_script import evaluate_script
 from reconciler.packages.functions.wire import resource_list, returned_items, returned_results
 
-# the interpreter asks once per thousand loop turns or calls: a script may take ten million of them, on every machine
-_MAX_POLLS = 10_000
-_MAX_CALL_DEPTH = 200
-_MAX_LOG_CHARACTERS = 10_000
-# the scripts of the packages in flight
-_REMEMBERED_SCRIPTS = 256
-# a script's set() is a dictionary's keys: the interpreter has no sets of its own
-_PRELUDE = """
-def print(*args, sep=" "):
-    _print(sep.join([str(arg) for arg in args]))
 
-def set(items=[]):
-    return {item: None for item in items}
+class ScriptRunner(Protocol):
+    """Evaluates scripts."""
 
-ctx = struct(resource_list=_resource_list, open_api={}, environment={})
-"""
+    def __call__(self, request: bytes, limits: FunctionLimits, most_bytes: int) -> bytes:
+        """Return the answer to a request of `evaluate_script`, at most so many bytes of it.
+
+        Raises LimitError for a script that exceeds a limit, InterruptedFunctionError where the environment failed.
+        """
+        ...
 
 
-def run_starlark(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
-    """Return the items as the script leaves them; errors, `fail()` included, are error results and a failure.
+@dataclass(frozen=True)
+class StarlarkFunction:
+    """The function `starlark`, whose scripts are evaluated by `run`."""
 
-    Loops and calls are counted, so a script without end stops at the same place everywhere.
-    """
+    run: ScriptRunner
+
+    def __call__(self, items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
+        """Return the items as the script leaves them; errors, `fail()` included, are error results and a failure."""
+        return _called(self.run, items, config, context)
+
+
+def starlark_function(run: ScriptRunner) -> Function:
+    """Return the function `starlark` whose scripts are evaluated by `run`."""
+    return reports_faults(StarlarkFunction(run))
+
+
+def run_here(request: bytes, limits: FunctionLimits, most_bytes: int) -> bytes:
+    """Evaluate a script in this process, where neither its time nor its memory can be limited."""
+    answer = evaluate_script(request)
+    check_answer_size(len(answer), most_bytes)
+    return answer
+
+
+def check_answer_size(size: int, most_bytes: int) -> None:
+    """Raise LimitError for an answer that is too large."""
+    if size > most_bytes:
+        raise LimitError(
+            f"the script returns {size:,} bytes, and must not return more than {most_bytes:,}: the size of its "
+            "input and what functions may still create in this render: return less, or raise the setting "
+            "limits.functions.output_bytes"
+        )
+
+
+def _called(run: ScriptRunner, items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
     source = _source(config)
     if source is None:
         return failure(items, "the configuration must be a StarlarkRun with `source` or a ConfigMap with `data.source`")
-    if fault := nesting_fault(source):
-        return failure(items, fault)
-    log = _Log()
-    try:
-        returned = _run(_name(config), source, resource_list(items, config), log.write)
-    except (interpreter.StarlarkError, TypeError, ValueError) as error:
-        return failure(items, _reason(str(error), _name(config)))
-    except BaseException as error:
-        # the interpreter panics at values of more than 4 GiB; what it raises then has no name that could be imported
-        if type(error).__name__ != "PanicException":
-            raise
-        return failure(items, f"{_name(config)}: the interpreter gave up: {error}")
+    request = {"name": _name(config), "source": source, "resourceList": resource_list(items, config)}
+    # numbers that JSON has no words for are read again as they are written
+    data = json.dumps(request).encode()
+    context.budget.scan(len(data))
+    answer = run(data, context.budget.limits, len(data) + context.budget.bytes)
+    context.budget.create(max(0, len(answer) - len(data)), "the output of the script")
+    returned = json.loads(answer)
+    if "error" in returned:
+        return failure(items, returned["error"])
     changed = returned_items(items, returned)
     if isinstance(changed, str):
         return failure(items, changed)
-    return Output(changed, returned_results(returned), log=log.text)
-
-
-class _Log:
-    """What a script prints, as far as it is kept."""
-
-    def __init__(self) -> None:
-        self._lines: list[str] = []
-        self._left = _MAX_LOG_CHARACTERS
-
-    def write(self, line: str) -> None:
-        """Keep a line, or what there is room for."""
-        if self._left > 0:
-            self._lines.append(line[: self._left])
-            self._left -= len(line) + 1
-
-    @property
-    def text(self) -> str:
-        """All that was kept."""
-        return "\n".join(self._lines)
+    return Output(changed, returned_results(returned), log=returned["log"])
 
 
 def _source(config: Config | None) -> str | None:
@@ -100,30 +106,5 @@ def _name(config: Config | None) -> str:
     return (scalar_text(metadata.get("name")) if isinstance(metadata, Mapping) else None) or "script"
 
 
-def _run(name: str, source: str, resources: dict[str, Any], log: Callable[[str], None]) -> Any:
-    module = interpreter.Module()
-    module["_resource_list"] = resources
-    module.add_callable("_print", log)
-    polls = iter(range(_MAX_POLLS))
-    options = interpreter.EvalOptions(
-        check_cancelled=lambda: next(polls, None) is None, max_callstack_size=_MAX_CALL_DEPTH
-    )
-    loader = interpreter.FileLoader(load_module)
-    for script in (_parsed("prelude", _PRELUDE), _parsed(name, source)):
-        interpreter.eval_with(options, module, script, language(), file_loader=loader)
-    return module["_resource_list"]
-
-
-@lru_cache(maxsize=_REMEMBERED_SCRIPTS)
-def _parsed(name: str, source: str) -> interpreter.AstModule:
-    return interpreter.parse(name, source, dialect())
-
-
-def _reason(text: str, name: str) -> str:
-    """Return the interpreter's report in one line: what is wrong, and at which line of the script."""
-    lines = text.splitlines()
-    message = next((line.removeprefix("error: ") for line in lines if line.startswith("error: ")), text.strip())
-    at = next((line.partition("--> ")[2] for line in lines if "--> " in line), "")
-    if message == "Evaluation cancelled":
-        message = f"the script takes more than {_MAX_POLLS * 1000:,} steps"
-    return message if message.startswith("fail:") or not at else f"{at or name}: {message}"
+run_starlark = starlark_function(run_here)
+"""The function in this process, for tests and for tools that trust their scripts."""

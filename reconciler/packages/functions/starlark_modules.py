@@ -15,8 +15,10 @@ from typing import Any
 import re2
 import starlark
 
+from reconciler.krm.patterns import PatternError, compile_pattern
 from reconciler.krm.yaml import emit
 from reconciler.packages.functions import starlark_time
+from reconciler.packages.functions.starlark_language import dialect, language
 from reconciler.packages.functions.starlark_refused import refused_modules
 from reconciler.packages.parsing import Unparsable, parse_cached
 
@@ -56,14 +58,18 @@ _ENCODINGS: Mapping[str, tuple[bool, bool]] = {
     "url": (True, True),
     "url_raw": (True, False),
 }
+_MOST_GROUPS = 100
 _GO_GROUP = re2.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 
 def _compiled(pattern: str) -> Any:
     try:
-        return re2.compile(pattern)
-    except re2.error as error:
-        raise ValueError(f"{pattern!r} must be a regular expression: {error}") from error
+        compiled = compile_pattern(pattern, captures=True)
+    except PatternError as error:
+        raise ValueError(f"{pattern[:200]!r} must be a regular expression: {error}") from error
+    if compiled.groups > _MOST_GROUPS:
+        raise ValueError(f"{pattern[:200]!r} must not have more than {_MOST_GROUPS} groups")
+    return compiled
 
 
 def _findall(pattern: str, text: str) -> list[str]:
@@ -228,20 +234,6 @@ _MODULES: Mapping[str, Module] = {
     "time.star": (starlark_time.SOURCE, starlark_time.FUNCTIONS),
     **{name: (source, {}) for name, source in refused_modules().items()},
 }
-
-
-def dialect() -> starlark.Dialect:
-    """Return the dialect of scripts and modules: top-level statements, functions, load, f-strings."""
-    chosen = starlark.Dialect.extended()
-    chosen.enable_top_level_stmt = True
-    chosen.enable_f_strings = True
-    return chosen
-
-
-def language() -> starlark.Globals:
-    """Return the built-in names of the language; printing is left to the caller."""
-    extension = starlark.LibraryExtension
-    return starlark.Globals.extended_by([extension.StructType, extension.Json, extension.Map, extension.Filter])
 
 
 @cache

@@ -6,9 +6,9 @@ process down, and no `try` can catch that.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import re2
+
+from reconciler.caching import cached
 
 MAX_EXPRESSION = 500
 MAX_BLOCKS = 50
@@ -25,7 +25,7 @@ _REMEMBERED_SCRIPTS = 256
 _OPEN, _CLOSE, _SEPARATORS = "([{", ")]}", ",;"
 
 
-@lru_cache(maxsize=_REMEMBERED_SCRIPTS)
+@cached(_REMEMBERED_SCRIPTS)
 def nesting_fault(source: str) -> str | None:
     """Return why the script lies too deep, or None.
 

@@ -9,6 +9,7 @@ import re2
 
 from reconciler.expressions.errors import Fault
 from reconciler.expressions.timestamps import SECOND, Duration, Timestamp, field, parse_duration, parse_timestamp
+from reconciler.krm.patterns import compile_pattern
 
 _MONTHS: tuple[str, ...] = ("January", "February", "March", "April", "May", "June")
 _MONTHS = (*_MONTHS, "July", "August", "September", "October", "November", "December")
@@ -38,6 +39,7 @@ _PIECES: Mapping[str, tuple[str, Callable[[Mapping[str, int]], str]]] = {
     "5": (r"(?P<second>\d\d?)", lambda now: str(now["second"])),
 }
 _LAYOUT = re2.compile("|".join(re2.escape(piece) for piece in _PIECES))
+_LONGEST_LAYOUT = 200
 _RFC3339 = "2006-01-02T15:04:05Z07:00"
 
 SOURCE = """
@@ -90,9 +92,13 @@ def _read(text: str, layout: str, location: str) -> int:
 
 
 def _pattern(layout: str) -> Any:
+    if len(layout) > _LONGEST_LAYOUT:
+        raise ValueError(f"a layout must not have more than {_LONGEST_LAYOUT} characters")
     pieces = [re2.escape(text) for text in _LAYOUT.split(layout)]
     readers = [f"(?:{_PIECES[match.group(0)][0]})" for match in _LAYOUT.finditer(layout)]
-    return re2.compile("".join(part for pair in zip(pieces, [*readers, ""], strict=True) for part in pair))
+    return compile_pattern(
+        "".join(part for pair in zip(pieces, [*readers, ""], strict=True) for part in pair), captures=True
+    )
 
 
 def _offset(zone: str) -> int:

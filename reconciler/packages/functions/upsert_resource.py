@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reconciler.packages.functions.function import Config, FunctionContext, Item, Output, failure, plain_copy
+from reconciler.packages.functions.function import (
+    Config,
+    FunctionContext,
+    Item,
+    Output,
+    failure,
+    plain_copy,
+    reports_faults,
+)
+from reconciler.packages.functions.limits import value_bytes
 
 TARGET_PATH = "config.kubernetes.io/target-path"
 _FUNCTION_MARKS = ("config.kubernetes.io/function", "config.k8s.io/function")
 
 
+@reports_faults
 def upsert_resource(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
     """Return the items with the configured resource, or each of a List, in place of all that are the same object.
 
@@ -21,7 +31,10 @@ def upsert_resource(items: Sequence[Item], config: Config | None, context: Funct
         return failure(items, wanted)
     current = list(items)
     for resource in wanted:
+        context.budget.spend(len(current))
         matching = [number for number, item in enumerate(current) if _is_same(item, resource)]
+        size = value_bytes(resource.data) * max(1, len(matching))
+        context.budget.create(size, f"{resource.kind} {resource.name}")
         for number in matching:
             current[number] = current[number].with_data(_content(resource))
         current += [] if matching else [_added(resource)]

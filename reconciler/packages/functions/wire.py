@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import isfinite
+from collections.abc import Iterator, Mapping, Sequence
 from posixpath import normpath
 from typing import Any
 
 import re2
 
 from reconciler.packages.functions.function import Config, Item, Result, ResultSeverity, scalar_text
+from reconciler.packages.functions.wire_faults import items_fault
 from reconciler.packages.resource import INDEX_ANNOTATIONS, PATH_ANNOTATIONS
 
 ID_ANNOTATIONS = (
@@ -20,8 +20,6 @@ ID_ANNOTATIONS = (
 _PACKAGE_PATH = "internal.config.kubernetes.io/package-path"
 _SEQUENCE_INDENT = "internal.config.kubernetes.io/seqindent"
 _OURS = frozenset((*PATH_ANNOTATIONS, *INDEX_ANNOTATIONS, *ID_ANNOTATIONS, _PACKAGE_PATH, _SEQUENCE_INDENT))
-# what YAML is read and written with
-_MAX_LEVELS = 100
 # more digits than any file has documents are no number worth reading
 _INDEX = re2.compile(r"[0-9]{1,9}")
 _SEVERITIES: Mapping[object, ResultSeverity] = {"error": "error", "warning": "warning"}
@@ -46,11 +44,9 @@ def returned_items(items: Sequence[Item], returned: Any, *, sorts: bool = True) 
     Items are paired by id; those without one, or with one that came twice, are new. New keys come sorted or, without
     `sorts`, in the order of the document.
     """
-    entries = returned.get("items") if isinstance(returned, Mapping) else None
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        return "the function must return a resource list whose items are mappings"
-    if fault := _fault(entries):
+    if fault := items_fault(returned):
         return fault
+    entries = returned["items"]
     given = {str(number): item for number, item in enumerate(items)}
     return tuple(_item(given, entry, sorts=sorts) for entry in entries)
 
@@ -60,23 +56,6 @@ def returned_results(returned: Any) -> tuple[Result, ...]:
     results = returned.get("results") if isinstance(returned, Mapping) else None
     entries = results.get("items") if isinstance(results, Mapping) else results
     return tuple(_result(entry) for entry in entries if isinstance(entry, Mapping)) if isinstance(entries, list) else ()
-
-
-def _fault(entries: list[Any]) -> str:
-    """Return why returned items cannot be written to a file, or ""."""
-    level: list[Any] = entries
-    for _ in range(_MAX_LEVELS):
-        keys = [key for value in level if isinstance(value, dict) for key in value]
-        if not all(isinstance(key, str) for key in keys):
-            return "the keys of returned mappings must be strings"
-        if any(isinstance(value, float) and not isfinite(value) for value in level):
-            return "returned numbers must be finite"
-        level = [inner for value in level for inner in _inside(value)]
-    return f"returned items must not have more than {_MAX_LEVELS} levels" if level else ""
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def _annotated(item: Item, number: int) -> Any:

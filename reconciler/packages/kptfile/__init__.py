@@ -23,7 +23,7 @@ from reconciler.packages.kptfile.model import (
     UpstreamLock,
 )
 from reconciler.packages.kptfile.paths import field_path
-from reconciler.packages.kptfile.validation import validate_kptfile
+from reconciler.packages.kptfile.validation import credential_findings, validate_kptfile
 
 __all__ = [
     "BFS_RENDERING",
@@ -41,6 +41,7 @@ __all__ = [
     "Strategy",
     "Upstream",
     "UpstreamLock",
+    "credential_findings",
     "field_path",
     "in_order",
     "new_kptfile",

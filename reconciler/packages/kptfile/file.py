@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 from pydantic import ValidationError
 
+from reconciler.caching import cached
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Code, Finding, Where
 from reconciler.krm.identity import split_api_version
@@ -138,11 +139,13 @@ class Kptfile:
             return self
         return Kptfile(self.source.replace(0, document), _model_of(document))
 
-    def _with(self, **changes: Any) -> Kptfile:
-        return self.with_data(_merged(self.data, changes))
+    def _with(self, **sections: Any) -> Kptfile:
+        """Return the Kptfile with whole sections replaced; None removes one."""
+        data = {**self.data, **sections}
+        return self.with_data({key: value for key, value in data.items() if sections.get(key, value) is not None})
 
 
-@lru_cache(maxsize=_REMEMBERED_KPTFILES)
+@cached(_REMEMBERED_KPTFILES)
 def read_kptfile(content: bytes, file: str = KPTFILE) -> Kptfile | tuple[Finding, ...]:
     """Return the Kptfile, or every reason why it cannot be read, each with its field path (kpt.md 2).
 
@@ -193,7 +196,7 @@ def _typed(source: YamlFile, file: str) -> Kptfile | tuple[Finding, ...]:
         )
 
 
-@lru_cache(maxsize=_REMEMBERED_KPTFILES)
+@cached(_REMEMBERED_KPTFILES)
 def _model_of(document: Document) -> KptfileModel:
     return KptfileModel.model_validate(document.data)
 

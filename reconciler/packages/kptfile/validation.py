@@ -7,11 +7,13 @@ from posixpath import normpath
 
 import re2
 
+from reconciler.krm.codes import CREDENTIAL_IN_URL
 from reconciler.krm.findings import Finding, Where
 from reconciler.packages.codes import KPTFILE_INVALID
 from reconciler.packages.kptfile.file import KPTFILE, Kptfile
 from reconciler.packages.kptfile.model import FunctionSpec, Pipeline, Profile, Section
 from reconciler.packages.kptfile.paths import field_path
+from reconciler.redaction import has_credentials, redact_url
 
 Fault = tuple[tuple[str | int, ...], str, str]
 
@@ -35,6 +37,20 @@ def validate_kptfile(kptfile: Kptfile, file: str = KPTFILE, profile: Profile = "
             _finding(kptfile, file, path, f"field {path[-1]} is not known", "") for path in _unknown(kptfile.model, ())
         ]
     return tuple(findings)
+
+
+def credential_findings(kptfile: Kptfile, file: str = KPTFILE) -> Iterator[Finding]:
+    """Yield an error for each URL of a Kptfile that contains credentials: they must not reach another branch."""
+    for name, section in (("upstream", kptfile.upstream), ("upstreamLock", kptfile.upstream_lock)):
+        repo = section.git.repo if section and section.git else ""
+        if has_credentials(repo):
+            path = (name, "git", "repo")
+            message = (
+                f'{field_path(path)} must be written without user name, password or token: "{redact_url(repo)}" is'
+                " what remains"
+            )
+            where = Where(file, kptfile.document.line_of(path), pointer=field_path(path))
+            yield CREDENTIAL_IN_URL.finding(message, where)
 
 
 def _finding(kptfile: Kptfile, file: str, path: tuple[str | int, ...], reason: str, value: str) -> Finding:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from posixpath import basename
 from typing import Any
 
-from reconciler.krm.yaml import Document, YamlFile
+from reconciler.krm.yaml import Document, YamlError, YamlFile
 from reconciler.krm.yaml.same import same
 from reconciler.packages.kptfile import KPTFILE, Profile
 from reconciler.packages.merge_comments import MERGE_COMMENT, with_comments
@@ -19,6 +20,7 @@ BLUEPRINT = "cnrm.cloud.google.com/blueprint"
 UNCOMPARED = (MERGE_SOURCE, BLUEPRINT)
 _TOOL_SECTIONS = ("upstream", "upstreamLock")
 _RENDERED = "Rendered"
+_METADATA = ("metadata",)
 
 
 def package_diff(old: FileTree, new: FileTree) -> tuple[str, ...]:
@@ -48,6 +50,20 @@ def is_same_resource(old: Document, new: Document, profile: Profile) -> bool:
         return True
     names = UNCOMPARED if profile == "compat" else (*UNCOMPARED, UPSTREAM_IDENTIFIER)
     return same(compared(old.data, names), compared(new.data, names)) and _comments(old) == _comments(new)
+
+
+def is_same_text(old: Document, new: Document) -> bool:
+    """Return whether the texts of two documents differ in nothing but what tools write into them."""
+    return old.text == new.text or _plain_text(old) == _plain_text(new)
+
+
+def _plain_text(document: Document) -> str:
+    # what cannot be taken out is compared as it is
+    with suppress(YamlError):
+        if (document.comment(_METADATA) or "").startswith(MERGE_COMMENT):
+            document = document.with_comment(_METADATA, None)
+        document = document.with_data(compared(document.data, (*UNCOMPARED, UPSTREAM_IDENTIFIER)))
+    return document.text.removesuffix("\n")
 
 
 def _comments(document: Document) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,6 +14,7 @@ from reconciler.packages.resource import UPSTREAM_IDENTIFIER
 
 Key: TypeAlias = tuple[str, ...]
 KeyOf: TypeAlias = Callable[["Entry", bool], Key | None]
+_SOURCES = ("origin", "updated")
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,36 @@ def match(sides: Sequence[Sequence[Entry]], *, moved: bool, noted: bool) -> tupl
     for key_of in _weaker_keys(moved=moved, noted=noted):
         groups = _joined(groups, key_of)
     return tuple(sorted(groups, key=_first_place))
+
+
+def with_positions(groups: Sequence[Group]) -> tuple[Group, ...]:
+    """Return the groups, with old and updated documents together that only a function made different in identity.
+
+    They are at the same position in the same file, both sides have the same number of documents there, and their
+    kinds or names are equal.
+    """
+    counts = {side: Counter(one.path for group in groups if (one := getattr(group, side))) for side in _SOURCES}
+    updated = {
+        (group.updated.path, group.updated.index): group for group in groups if group.updated and not group.origin
+    }
+    found: list[Group] = []
+    joined: set[int] = set()
+    for group in groups:
+        origin = group.origin
+        other = updated.get((origin.path, origin.index)) if origin and not group.updated else None
+        if origin is None or other is None or other.updated is None or (group.local and other.local):
+            found.append(group)
+        elif _is_alike(origin, other.updated) and len({counts[side][origin.path] for side in _SOURCES}) == 1:
+            found.append(replace(group, updated=other.updated, local=group.local or other.local))
+            joined.add(id(other))
+        else:
+            found.append(group)
+    return tuple(sorted((group for group in found if id(group) not in joined), key=_first_place))
+
+
+def _is_alike(first: Entry, second: Entry) -> bool:
+    has_name = bool(first.name) and first.name == second.name
+    return has_name or (first.group, first.kind) == (second.group, second.kind)
 
 
 def duplicates(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Entry]]:

@@ -36,6 +36,11 @@ class MergeOptions:
     """D19: list keys come from the CRDs of the updated, the local and the old package, in this order."""
     vendored: bool = True
     """Remote subpackages that upstream distributes are updated with it; without this they stay as they are."""
+    match_positions: bool = False
+    """A resource that got another identity between old and updated is found at its position in its file.
+
+    Only for old and updated sides that are the same package before and after its own functions.
+    """
 
 
 def compat_options(shapes: Shapes | None = None) -> MergeOptions:

@@ -12,7 +12,7 @@ from reconciler.krm.conflicts import Chosen
 from reconciler.krm.findings import Code, Where, softened
 from reconciler.packages.codes import DUPLICATE_RESOURCE
 from reconciler.packages.parsing import Unparsable, parse_cached
-from reconciler.packages.update.matching import Entry, Group, Key, duplicates, follow_key, match
+from reconciler.packages.update.matching import Entry, Group, Key, duplicates, follow_key, match, with_positions
 from reconciler.packages.update.opaque import merge_whole_file, only
 from reconciler.packages.update.options import MergeOptions
 from reconciler.packages.update.result import Updated
@@ -54,7 +54,8 @@ class Reading:
             [entry for path in self.merged_paths if path in side for entry in entries_of(path, side[path].data)]
             for side in self.sides
         ]
-        return match(entries, moved=self.options.follow_moves, noted=self.options.match_identifiers)
+        groups = match(entries, moved=self.options.follow_moves, noted=self.options.match_identifiers)
+        return with_positions(groups) if self.options.match_positions else groups
 
     def broken_files(self) -> Iterator[Updated]:
         """Yield the files that cannot be merged, as one side has them, and those without any resource."""

@@ -15,14 +15,14 @@ from reconciler.krm.yaml import Document, YamlError
 from reconciler.packages.codes import MERGE_IMPOSSIBLE
 from reconciler.packages.merge_comments import MERGE_COMMENT, with_comments
 from reconciler.packages.parsing import Unparsable
-from reconciler.packages.update.difference import is_same_resource
+from reconciler.packages.update.difference import is_same_resource, is_same_text
 from reconciler.packages.update.matching import Entry, Group
 from reconciler.packages.update.opaque import DELETED_HERE, DELETED_UPSTREAM, only, settle
 from reconciler.packages.update.options import MergeOptions
 from reconciler.packages.update.reading import Reading, entries_of, followed
 from reconciler.packages.update.result import Updated, combined
 from reconciler.packages.update.sides import Sides
-from reconciler.packages.update.writing import Placed, write_file
+from reconciler.packages.update.writing import Placed, left_over, write_file
 from reconciler.snapshot.files import File, FileTree
 
 _CRD = "CustomResourceDefinition"
@@ -74,9 +74,15 @@ def _merged(reading: Reading) -> Updated:
         placed = [Placed(group, group.local.path, group.local.document) for group in reading.groups if group.local]
     paths = sorted({*reading.merged_paths, *(each.path for each in placed)})
     files = {path: write_file(reading.sides, path, placed, reading.options) for path in paths}
+    gone = [path for path, file in files.items() if file is None]
+    kept = {path: left for path in gone if (left := left_over(reading.sides, path, placed, reading.options))}
+    files |= {path: left.file for path, left in kept.items()}
     return Updated(
         FileTree({path: file for path, file in files.items() if file}),
-        tuple(conflict for outcome in outcomes for conflict in outcome.conflicts),
+        (
+            *(conflict for outcome in outcomes for conflict in outcome.conflicts),
+            *(left.conflict for left in kept.values()),
+        ),
         tuple(finding for outcome in outcomes for finding in outcome.findings),
     )
 
@@ -131,7 +137,9 @@ def _resource(group: Group, shapes: _KnownShapes, options: MergeOptions) -> _Out
 
 
 def _gone_upstream(group: Group, origin: Entry, local: Entry, options: MergeOptions) -> _Outcome:
-    if is_same_resource(origin.document, local.document, options.profile):
+    is_untouched = is_same_resource(origin.document, local.document, options.profile)
+    # upstream's tool takes formatting for nothing; here it is an edit like any other
+    if is_untouched and (options.profile == "compat" or is_same_text(origin.document, local.document)):
         return _Outcome()
     conflict = Conflict("resource", "", origin.data, local.data, ABSENT, "local", DELETED_UPSTREAM)
     return _Outcome(Placed(group, local.path, local.document), (_told(conflict, local),))

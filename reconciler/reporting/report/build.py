@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from reconciler.reporting.conflicts import recorded_conflicts
+from reconciler.planning.conflicts import recorded_conflicts
 from reconciler.reporting.open_drafts import Sheet
 from reconciler.reporting.report.alike import Own
 from reconciler.reporting.report.changes import ChangeGroups

@@ -8,8 +8,8 @@ from typing import Any, get_args
 
 from reconciler.krm.digest import canonical_json
 from reconciler.planning.cells import Cell
+from reconciler.planning.conflicts import recorded_conflicts
 from reconciler.planning.open_drafts import Reason
-from reconciler.reporting.conflicts import recorded_conflicts
 from reconciler.reporting.open_drafts import Sheet
 from reconciler.reporting.package_status import task_words
 from reconciler.reporting.report.alike import Own

@@ -45,7 +45,7 @@ def component_kind(name: str, component_type: str, spec: Mapping[str, Any]) -> K
     one = {
         "kind": name,
         "description": described,
-        "namespace": "required",
+        "namespace": "default",
         "spec": {"description": "What can be set.", **values},
     }
     return Kind(name, (API_VERSION,), described, _body(one, [API_VERSION], {}))
@@ -87,7 +87,7 @@ def _body(one: Node, versions: list[str], parts: Mapping[str, Node]) -> dict[str
 def _metadata(one: Node) -> Node:
     """Return what the metadata of a kind must say; what else is in it is Kubernetes' business."""
     namespaces: dict[str, Any] = {
-        "required": {"type": "string", "minLength": 1, "description": "Namespace of the object; it must have one."},
+        "default": {"type": "string", "description": 'Namespace of the object; "default" if it is missing.'},
         "none": {"enum": [""], "blank": False, "description": "This kind is in no namespace."},
         "": {"type": "string", "description": "Namespace of the object."},
     }
@@ -101,7 +101,7 @@ def _metadata(one: Node) -> Node:
     return {
         "description": "What the object is called.",
         "open": True,
-        "required": [*([] if one.get("nameless") else ["name"]), *(["namespace"] if namespace == "required" else [])],
+        "required": [*([] if one.get("nameless") else ["name"])],
         "fields": {
             "name": {"type": "string", "minLength": 1, "description": "Name of the object."},
             "namespace": namespaces[namespace],

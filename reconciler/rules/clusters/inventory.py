@@ -28,7 +28,8 @@ class Inventory:
     `homes` are the objects that say where each cluster's packages go: its Repository, else the cluster's own object,
     and then it lives in the fleet repository. Nothing may be written to clusters in `conflicts`. `doubtful` are the
     names of which not all is known, for an object of that name cannot be used: they may be clusters, and what a
-    cluster of such a name has is not to be taken away (design 10.5).
+    cluster of such a name has is not to be taken away. `unusable` are the objects whose name cannot be
+    that of a cluster: nothing may be written for them.
     """
 
     clusters: Mapping[str, Cluster] = field(default_factory=dict)
@@ -36,6 +37,7 @@ class Inventory:
     conflicts: Mapping[str, Finding] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     doubtful: frozenset[str] = frozenset()
+    unusable: Mapping[ObjectKey, Finding] = field(default_factory=dict)
 
 
 def read_inventory(catalog: Catalog, repositories: Repositories) -> Inventory:
@@ -45,11 +47,11 @@ def read_inventory(catalog: Catalog, repositories: Repositories) -> Inventory:
     lives, so that the cluster is not moved to the fleet meanwhile.
     """
     named: dict[str, list[ConfigObject]] = {}
-    findings: list[Finding] = []
+    findings: dict[ObjectKey, Finding] = {}
     for one in _speaking(catalog, repositories):
         if fault := segment_fault(one.key.name):
             message = f"metadata.name must be one that a cluster can have: {fault}"
-            findings.append(NAME_NOT_USABLE.finding(message, one.where_at(("metadata", "name"))))
+            findings[one.key] = NAME_NOT_USABLE.finding(message, one.where_at(("metadata", "name")))
         else:
             named.setdefault(one.key.name, []).append(one)
     unusable = _unusable(catalog, repositories)
@@ -58,8 +60,9 @@ def read_inventory(catalog: Catalog, repositories: Repositories) -> Inventory:
         {name: Cluster(name, _labels(name, named[name])) for name in names},
         {name: _home(named[name], unusable.get(name)) for name in names},
         {name: finding for name in names if (finding := _conflict(name, named[name]))},
-        tuple(findings),
+        tuple(findings.values()),
         frozenset(unusable) | {key.name for key in catalog.duplicates if (key.group, key.kind) in CLUSTER_KINDS},
+        findings,
     )
 
 

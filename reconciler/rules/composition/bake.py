@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
@@ -73,6 +74,10 @@ class _RefusedError(Exception):
         self.findings = findings
 
 
+_FIELD_EXPRESSION = re.compile(r"\$\{\s*(?:spec|parameters|envOverrides)\.(?P<path>\w+(?:\.\w+)*)\s*\}")
+_SCALAR_TYPES = frozenset({"string", "integer", "number", "boolean"})
+
+
 @dataclass(eq=False)
 class _Dough:
     """A resource of the definition that is to be: `entry` is all of it but its template, which addons work on."""
@@ -103,9 +108,13 @@ class _Oven:
     budget: Budget
     doughs: list[_Dough] = field(default_factory=list)
     allowance: Allowance = field(default_factory=Allowance)
+    fields: dict[str, Any] = field(default_factory=dict)
+    """JSON Schemas of the fields of the flattened definition, those of an addon below its key."""
 
     def baked(self) -> dict[str, Any]:
         fillings = self._fillings()
+        self.fields |= self.plan.definition.schema.full["properties"]
+        self.fields |= {one.key: one.use.addon.schema.full for one in fillings if one.key}
         schema = self._schema([one for one in fillings if one.part.has_open])
         self._base(schema)
         for filling in fillings:
@@ -234,8 +243,18 @@ class _Oven:
         value = rewriter.data(place.value.root) if place.value else place.operation.value
         operation = place.operation.rendered(value, path)
         if value is not OMIT:
-            require_decided(dough.template, operation, dough.writers, by, self.allowance, skip_missing=patch.skips)
+            require_decided(
+                dough.template, operation, dough.writers, by, self.allowance, self._is_scalar, skip_missing=patch.skips
+            )
         dough.writers.patch(dough.template, operation, by, self.allowance, skip_missing=patch.skips)
+
+    def _is_scalar(self, text: str) -> bool:
+        """Return whether an expression is only a field that the schema declares as a string, number or boolean."""
+        match = _FIELD_EXPRESSION.fullmatch(text.strip())
+        node: Any = {"properties": self.fields}
+        for name in match["path"].split(".") if match else ():
+            node = (node.get("properties") or {}).get(name) or {}
+        return bool(match) and node.get("type") in _SCALAR_TYPES and not node.get("x-kubernetes-int-or-string")
 
     def _definition(self, fillings: list[Filling], schema: dict[str, Any]) -> dict[str, Any]:
         source = self.plan.definition.one

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,8 @@ from reconciler.rules.composition.text.scan import Expression, scan
 from reconciler.rules.edits import value_at
 from reconciler.rules.fields import shown
 
+IsScalar = Callable[[str], bool]
+_VALUE: Path = ("value",)
 _LABELS: Path = ("metadata", "labels")
 _OMIT = re.compile(r"\b(oc_)?omit\b")
 
@@ -40,9 +42,19 @@ def is_target(target: Target, template: Any, name: str, at: Path) -> bool:
 
 
 def require_decided(
-    template: Any, operation: Operation, writers: Writers, by: Instance, allowance: Allowance, *, skip_missing: bool
+    template: Any,
+    operation: Operation,
+    writers: Writers,
+    by: Instance,
+    allowance: Allowance,
+    is_scalar: IsScalar,
+    *,
+    skip_missing: bool,
 ) -> None:
-    """Raise FaultError where an expression of a template, or of a value, decides on what an operation does."""
+    """Raise FaultError where an expression of a template, or of a value, decides on what an operation does.
+
+    `is_scalar` returns whether an expression can only result in a string, number or boolean.
+    """
     at, steps = (*operation.at, "path"), operation.path.steps
     for number, step in enumerate(steps):
         so_far = PatchPath(operation.path.text, steps[:number])
@@ -50,8 +62,8 @@ def require_decided(
             for text in _deciding(value_at(template, place), step):
                 raise _undecided(at, text)
     for place in locate(template, operation.path, operation.op, allowance, at, skip_missing=skip_missing):
-        for text in _deciding_at(template, place, operation, writers, by):
-            raise _undecided(at, text)
+        for inside, text in _deciding_at(template, place, operation, writers, by, is_scalar):
+            raise _undecided((*operation.at, *inside), text)
 
 
 def _deciding(holder: Any, step: Step) -> Iterator[str]:
@@ -79,37 +91,44 @@ def _deciding_field(item: Any, fields: tuple[str, ...]) -> Iterator[str]:
         item = item.get(field)
 
 
-def _deciding_at(template: Any, place: Location, operation: Operation, writers: Writers, by: Instance) -> Iterator[str]:
-    """Yield the expressions that decide on what becomes of one place."""
+def _deciding_at(
+    template: Any, place: Location, operation: Operation, writers: Writers, by: Instance, is_scalar: IsScalar
+) -> Iterator[tuple[Path, str]]:
+    """Yield the expressions that decide on the result at one place, each with its path below the operation."""
     holder, old, value = value_at(template, place[:-1]), value_at(template, place), operation.value
     if holder is ABSENT or holder is None or not isinstance(holder, dict | list):
-        yield from [value] if _may_omit(value) else []
+        yield from [(_VALUE, value)] if _may_omit(value) else []
     if operation.op == "remove":
         return
     is_new = old is ABSENT or (operation.op == "add" and isinstance(holder, list))
-    yield from (str(step) for step in place if isinstance(step, str) and OPEN in step)
-    yield from (one for one in (old, value) if not is_new and _may_omit(one))
+    yield from ((("path",), str(step)) for step in place if isinstance(step, str) and OPEN in step)
+    yield from ((_VALUE, one) for one in (old, value) if not is_new and _may_omit(one))
     if operation.op == "merge":
-        yield from _deciding_merge(old, value)
+        yield from _deciding_merge(old, value, _VALUE, is_scalar)
         return
-    # openchoreo 9: what another addon set is merged with where both are maps, or lists
+    # A map or list that another addon has set is merged with a map or list.
     is_foreign = operation.op == "add" and not is_new and writers.writer_of(place) not in (None, by)
-    if is_foreign and all(_is_whole(one) or isinstance(one, dict | list) for one in (old, value)):
-        yield from _deciding_merge(old, value)
+    if is_foreign and all(_may_merge(one, is_scalar) for one in (old, value)):
+        yield from _deciding_merge(old, value, _VALUE, is_scalar)
 
 
-def _deciding_merge(old: Any, value: Any) -> Iterator[str]:
-    """Yield the expressions that decide on how a value is merged (openchoreo 8.4)."""
+def _may_merge(value: Any, is_scalar: IsScalar) -> bool:
+    return isinstance(value, dict | list) or (_is_whole(value) and not is_scalar(value))
+
+
+def _deciding_merge(old: Any, value: Any, at: Path, is_scalar: IsScalar) -> Iterator[tuple[Path, str]]:
+    """Yield the expressions that decide on how a value at a path is merged: maps by key, lists one after the other."""
     if old is ABSENT:
         return
     if isinstance(old, dict) and isinstance(value, dict):
-        yield from (key for one in (old, value) for key in one if OPEN in key)
+        yield from ((at, key) for one in (old, value) for key in one if OPEN in key)
         for key, inner in value.items():
-            yield from _deciding_merge(old.get(key, ABSENT), inner)
+            yield from _deciding_merge(old.get(key, ABSENT), inner, (*at, key), is_scalar)
     elif old is None:
-        yield from [value] if _may_omit(value) else []
+        yield from [(at, value)] if _may_omit(value) else []
     else:
-        yield from (one for one in (old, value) if _is_whole(one) or _may_omit(one))
+        undecided = (one for one in (old, value) if _may_omit(one) or (_is_whole(one) and not is_scalar(one)))
+        yield from ((at, one) for one in undecided)
 
 
 def _open_keys(target: Target, template: Any) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from reconciler.rules.clusters.inventory import Inventory
 from reconciler.rules.composition.surroundings import Surroundings
-from reconciler.rules.guards import ACK_DELETIONS, Unit, decide
+from reconciler.rules.guards import Unit, acknowledged, decide
 from reconciler.rules.variant import Guard, Place
 from reconciler.snapshot.catalog import ConfigObject
 
@@ -16,13 +16,13 @@ def guard_binding(
 ) -> Guard:
     """Return which of the packages of a binding may go that it does not want any more."""
     doomed = [unit for unit in existing if unit not in wanted]
-    acknowledged = frozenset(text.strip() for text in one.annotations.get(ACK_DELETIONS, "").split(",")) - {""}
+    confirmed = acknowledged(one.annotations)
     held, named = around.held.get(one.key, {}), ("packages", str(one.key))
-    decision = decide(doomed, len(existing), held, acknowledged, around.max_delete_percent, named)
+    decision = decide(doomed, len(existing), held, confirmed, around.max_delete_percent, named)
     places = frozenset(_place(unit, inventory) for unit in doomed)
     if decision.why:
-        return Guard(frozenset(), decision.why, decision.existing, places, acknowledged)
-    return Guard(places)
+        return Guard(frozenset(), decision.why, decision.existing, places, confirmed)
+    return Guard(places, confirmed=places if decision.is_confirmed else frozenset())
 
 
 def _place(unit: Unit, inventory: Inventory) -> Place:

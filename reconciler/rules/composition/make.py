@@ -13,7 +13,7 @@ from reconciler.rules.composition.plan import Plan
 from reconciler.rules.composition.provenance import ComponentProvenance
 from reconciler.rules.composition.render import Composed
 from reconciler.rules.composition.sources import Sources
-from reconciler.rules.variant import AdoptionPolicy, Generated, Owner, Place, Variant
+from reconciler.rules.variant import AdoptionPolicy, Generated, Owner, Place, Variant, sources_of
 from reconciler.snapshot.catalog import ConfigObject
 
 ADOPT = "reconciler.dev/adopt"
@@ -54,5 +54,6 @@ class Maker:
         first = Variant(
             owner, Place("", "", bound.package), Generated(tree_of(files)), AsComposed(), facts, adoption=adoption,
             findings=composed.findings, spreads=True, provenance=provenance,
+            sources=sources_of((binding, bound.component.one, bound.environment.one)),
         )  # fmt: skip
         return Made(bound, plan, composed, tuple(replace(first, place=place) for place in self.places(bound)))

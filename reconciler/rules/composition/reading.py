@@ -10,7 +10,6 @@ from typing import Any
 from reconciler.krm.findings import Code, Finding, Severity
 from reconciler.krm.names import dns_label_fault, dns_subdomain_fault
 from reconciler.krm.yaml import Path
-from reconciler.rules.codes import NAMESPACE_MISSING
 from reconciler.rules.composition.codes import FEATURE_NOT_SUPPORTED, UNKNOWN_FIELD
 from reconciler.rules.composition.faults import MOST_TOLD, Fault
 from reconciler.rules.composition.marks import OWN
@@ -122,8 +121,6 @@ def written_label(one: ConfigObject, name: str) -> Any:
 
 
 def check_namespace(one: ConfigObject, told: Told) -> None:
-    """Note an object that must say in which namespace it is, and does not."""
-    if not one.key.namespace:
-        told.add(("metadata", "namespace"), f"must say where this {one.key.kind} belongs", NAMESPACE_MISSING)
-    elif fault := dns_label_fault(one.key.namespace):
+    """Report a namespace that is not a valid name."""
+    if fault := dns_label_fault(one.key.namespace):
         told.add(("metadata", "namespace"), f"must be a name that namespaces can have: {fault}")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding, errors
+from reconciler.krm.messages import join_messages
 from reconciler.rules.composition.compile_type import Compiled
 from reconciler.rules.composition.environments import Environments
 from reconciler.rules.composition.generated_files import FOLDER, type_fields
@@ -52,7 +53,7 @@ def _instances(components: Sequence[tuple[Component, Composed | None]]) -> Condi
     wrong = [(component, composed.errors[0]) for component, composed in components if composed and composed.errors]
     if not wrong:
         return Condition("InstancesValid", "True", "Valid", f"all of {len(components)} components are valid")
-    listed = "; ".join(_of_component(component, finding) for component, finding in wrong[:_LISTED])
+    listed = join_messages(_of_component(component, finding) for component, finding in wrong)
     message = f"{len(wrong)} of {len(components)} components are not valid: {listed}"
     return Condition("InstancesValid", "False", wrong[0][1].code, message)
 

@@ -96,6 +96,12 @@ CODES = (
         Scope.PACKAGE,
         "A patch puts a mapping in the place of one that has more keys; patches replace, and do not merge.",
     ),
+    PATCH_FIELD_UNKNOWN := Code(
+        "PatchFieldUnknown",
+        Severity.ERROR,
+        Scope.PACKAGE,
+        "A patch would create a field that the schema of a built-in Kubernetes kind does not have.",
+    ),
     PATCH_INDEX_INVALID := Code(
         "PatchIndexInvalid",
         Severity.ERROR,

@@ -10,11 +10,14 @@ from typing import Any
 
 from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.pointer import format_pointer
+from reconciler.krm.schema.field_names import unknown_field
 from reconciler.krm.yaml import Path
 from reconciler.rules.edits import value_at, with_item, with_value, without
+from reconciler.rules.fields import listed, meant
 from reconciler.rules.notes import Note
 from reconciler.rules.overrides.codes import (
     PATCH_DROPPED_KEYS,
+    PATCH_FIELD_UNKNOWN,
     PATCH_INDEX_INVALID,
     PATCH_PARENT_MISSING,
     PATCH_TARGET_MISSING,
@@ -32,8 +35,10 @@ _HINTS: dict[Path, str] = {
 
 
 def apply_patch_item(data: Any, item: PatchItem) -> Effect:
-    """Return the resource with one operation of a patch applied."""
-    return patched(_with_finalizers(data, item.path), item)
+    """Return the resource with one operation of a patch applied; it must not create an unknown field."""
+    effect = patched(_with_finalizers(data, item.path), item)
+    unknown = None if effect.failed else _unknown_field(data, item)
+    return Effect(data, (unknown,)) if unknown else effect
 
 
 def patched(data: Any, item: PatchItem) -> Effect:
@@ -57,6 +62,24 @@ def tidy_finalizers(data: Any) -> Any:
     if not kept:
         return without(data, FINALIZERS)
     return data if len(kept) == len(finalizers) else with_value(data, FINALIZERS, kept)
+
+
+def _unknown_field(data: Any, item: PatchItem) -> Note | None:
+    """Return an error if the patch creates a field that a built-in Kubernetes kind does not have.
+
+    A path that leads into a field that the resource has is followed, whether or not a schema has that field. To remove
+    what does not exist is an error of its own.
+    """
+    if item.operator == "remove" or not isinstance(follow(data, item.path), Lost) or not isinstance(data, dict):
+        return None
+    api_version, kind = str(data.get("apiVersion", "")), str(data.get("kind", ""))
+    unknown = unknown_field(api_version, kind, item.path)
+    if unknown is None or not isinstance(follow(data, item.path[: unknown.number + 1]), Lost):
+        return None
+    name, path = item.path[unknown.number], item.path[: unknown.number + 1]
+    hint = meant(name, unknown.allowed) or f"; allowed are {listed(unknown.allowed)}"
+    message = f'{format_pointer(path)}: {api_version} {kind} has no field "{name}" there{hint}'
+    return Note(PATCH_FIELD_UNKNOWN, message, path)
 
 
 def _with_finalizers(data: Any, path: tuple[str, ...]) -> Any:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from posixpath import basename
 from typing import Any
 
+from reconciler.caching import cached
 from reconciler.krm.findings import Finding, Where, errors
 from reconciler.krm.identity import ObjectKey
 from reconciler.packages.edited_files import with_documents
@@ -123,9 +124,9 @@ class Overriding:
     def __init__(self, policies: Policies, options: Options | None = None) -> None:
         self._policies = policies
         self._options = options or Options()
-        self._read_file = lru_cache(_REMEMBERED_FILES)(self._read_documents)
-        self._read = lru_cache(_REMEMBERED_PACKAGES)(self._read_package)
-        self._made = lru_cache(_REMEMBERED_PACKAGES)(self._make)
+        self._read_file = cached(_REMEMBERED_FILES)(self._read_documents)
+        self._read = cached(_REMEMBERED_PACKAGES)(self._read_package)
+        self._made = cached(_REMEMBERED_PACKAGES)(self._make)
 
     def kinds(self, files: FileTree) -> tuple[str, ...]:
         """Return the kinds of the documents that policies can be attached to, as `group/Kind`, sorted."""

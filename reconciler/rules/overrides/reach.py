@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
+from reconciler.caching import cached
 from reconciler.krm.digest import digest
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.clusters.model import Cluster
@@ -43,6 +42,6 @@ def _digest(policy: Policy, cluster: Cluster) -> str:
     return _digest_of(tuple((number, name.rule, rule.text, rule.rollout is not None) for number, name, rule in felt))
 
 
-@lru_cache(_REMEMBERED_DIGESTS)
+@cached(_REMEMBERED_DIGESTS)
 def _digest_of(felt: tuple[tuple[int, str, str, bool], ...]) -> str:
     return digest(felt)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
-from reconciler.rules.codes import NAMESPACE_MISSING
 from reconciler.rules.fields import Faults, Fields, shown
 from reconciler.rules.overrides.codes import POLICY_INVALID
 from reconciler.rules.overrides.model import (
@@ -134,7 +133,5 @@ def _namespace(one: ConfigObject) -> str:
 
 def _check_namespace(one: ConfigObject, faults: Faults) -> None:
     path = ("metadata", "namespace")
-    if one.key.kind == NAMESPACED_KIND and not one.key.namespace:
-        faults.add(path, f"must say where this {NAMESPACED_KIND} is", NAMESPACE_MISSING)
     if one.key.kind == CLUSTER_KIND and one.key.namespace:
         faults.add(path, f"must be left out: a {CLUSTER_KIND} is in none, and not in {shown(one.key.namespace)}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
+from reconciler.caching import cached
 from reconciler.krm.durations import duration_seconds
 from reconciler.krm.findings import Where
 from reconciler.krm.names import dns_label_fault
@@ -35,7 +35,7 @@ def read_rules(spec: Fields) -> tuple[Rule, ...]:
     return rules
 
 
-@lru_cache(maxsize=_REMEMBERED_TEXTS)
+@cached(_REMEMBERED_TEXTS)
 def read_rule_text(text: str) -> Rule | None:
     """Return the rule that once had this text; None if it is none that could be written today."""
     try:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 
+from reconciler.caching import cached
 from reconciler.krm.dates import rfc3339
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.clusters.model import Cluster
@@ -37,7 +37,7 @@ class RuleId:
         return f"{self.policy.kind}/{namespace}/{_escaped(self.policy.name)}#{self.rule}"
 
 
-@lru_cache(_REMEMBERED_NAMES)
+@cached(_REMEMBERED_NAMES)
 def rule_id_of(text: str) -> RuleId | None:
     """Return which rule is meant by the text of a RuleId, None if it is none."""
     policy, _, rule = text.partition("#")
@@ -86,9 +86,10 @@ class Unknown:
 
 @dataclass(frozen=True)
 class Behind:
-    """A package that is not published with today's text of the rule."""
+    """A package that is not published with today's text of the rule. `has_retreated`: it was, and went back."""
 
     package: str
+    has_retreated: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,8 @@ Told = tuple[str, Progress]
 class Gate:
     """The clusters whose wave is open; when the next one opens if nothing moves, None if that is up to people.
 
-    `waits` says for every closed wave what it waits for. `undecided` are the clusters of closed waves if none of
-    the packages that hold them up is known to be behind: a next pass may say that they are not.
+    `waits` says for every closed wave what it waits for. `undecided` are the clusters of closed waves if no
+    package went back from today's text: those of them that have the text already keep it.
     """
 
     open: frozenset[str]
@@ -119,7 +120,7 @@ class Gate:
 
 @dataclass(frozen=True)
 class _Wait:
-    """What keeps the next wave closed, and until when, if that is known; `is_unsure`: only that not all is known."""
+    """What keeps the next wave closed, and until when, if known. `is_unsure`: no package went back from the text."""
 
     why: str
     until: int | None = None
@@ -166,7 +167,7 @@ def _wait(told: list[Told], rollout: Rollout, now: int) -> _Wait | None:
     behind = [_behind(cluster, one) for cluster, one in told if not isinstance(one, Published)]
     if behind:
         more = f"; and {len(behind) - _NAMED_AT_MOST} more" if len(behind) > _NAMED_AT_MOST else ""
-        is_unsure = not any(isinstance(one, Behind) for _, one in told)
+        is_unsure = not any(isinstance(one, Behind) and one.has_retreated for _, one in told)
         return _Wait(f"waits for {'; '.join(behind[:_NAMED_AT_MOST])}{more}", is_unsure=is_unsure)
     return _soaking(told, rollout, now) if rollout.soak_seconds else None
 
@@ -185,4 +186,4 @@ def _soaking(told: list[Told], rollout: Rollout, now: int) -> _Wait | None:
     if not dates or until <= now:
         return None
     last = f"cluster {cluster} has {package} with this text since {rfc3339(since)}"
-    return _Wait(f"waits until {rfc3339(until)}, for soak {rollout.soak}: {last}", until)
+    return _Wait(f"waits until {rfc3339(until)}, for soak {rollout.soak}: {last}", until, is_unsure=True)

@@ -17,6 +17,12 @@ CODES = (
         Scope.OBJECT,
         "An object says to which clusters it goes, and is of a kind that is not placed as it is.",
     ),
+    PLACEMENT_INCONCLUSIVE := Code(
+        "PlacementInconclusive",
+        Severity.ERROR,
+        Scope.OBJECT,
+        "A resource stays on a cluster that its placement does not name, because it names one that does not exist.",
+    ),
     PLACEMENT_INVALID := Code(
         "PlacementInvalid",
         Severity.ERROR,

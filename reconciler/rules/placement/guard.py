@@ -41,7 +41,7 @@ def guard_packages(
     decision = decide(doomed, len(existing), held, acknowledged, around.max_delete_percent, named)
     if decision.why:
         return Guarded(Guard(frozenset(), decision.why, decision.existing, places, acknowledged), tuple(policies))
-    return Guarded(Guard(places))
+    return Guarded(Guard(places, confirmed=places if decision.is_confirmed else frozenset()))
 
 
 def _named(keys: Sequence[ObjectKey]) -> str:

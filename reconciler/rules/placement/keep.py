@@ -50,11 +50,13 @@ class Doubt:
         """Return what stays of the package of a namespace; `resources` are all that the config has for it.
 
         A resource stays where it was as it is today if nobody can tell where it goes; to the byte, if nobody can tell
-        what it is, and anything at all while files of the config cannot be read.
+        what it is, or if a name of no cluster may be meant for the cluster that it is on; and anything at all while
+        files of the config cannot be read.
         """
         undecided = {one.key: one.file for one in resources if one.clusters is None}
         wanted = {one.key: one.clusters for one in resources if one.clusters is not None}
         doubtful = self._doubtful.get(namespace, set())
+        misnamed = {one.key for one in resources if one.unknown}
         files: dict[str, Mapping[ObjectKey, File]] = {}
         blindly: set[str] = set()
         there_now = self._there(namespace)
@@ -62,7 +64,7 @@ class Doubt:
         again = {cluster for clusters in wanted.values() for cluster in clusters}.difference(there_now)
         for cluster in sorted({*there_now, *again}):
             all_stay = not self._is_whole or cluster in self._inventory.doubtful
-            if not (all_stay or undecided or doubtful):
+            if not (all_stay or undecided or doubtful or misnamed):
                 continue
             there = self._earlier(cluster, package_of(namespace)) if cluster in self._inventory.homes else None
             if there is None:
@@ -71,7 +73,9 @@ class Doubt:
             files[cluster] = {
                 key: undecided.get(key, file)
                 for key, file in there.items()
-                if key in undecided or key in doubtful or (all_stay and cluster not in wanted.get(key, ()))
+                if key in undecided
+                or key in doubtful
+                or ((all_stay or key in misnamed) and cluster not in wanted.get(key, ()))
             }
         return Kept({cluster: found for cluster, found in files.items() if found}, frozenset(blindly))
 

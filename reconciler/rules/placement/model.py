@@ -69,7 +69,8 @@ class Resource:
     """A resource that says where it goes, as the file that it makes there.
 
     `namespace` is that of its package. `clusters` is None where nobody can tell now where it goes: it stays where it
-    is. `policy` is the one that it names, if any, which is sound where its clusters are known.
+    is. `policy` is the one that it names, if any, which is sound where its clusters are known. `unknown` are the names
+    of no cluster that it, or its policy, has: one of them may be meant for a cluster that has the resource.
     """
 
     one: ConfigObject
@@ -77,6 +78,7 @@ class Resource:
     file: File
     clusters: frozenset[str] | None = None
     policy: ObjectKey | None = None
+    unknown: tuple[str, ...] = ()
 
     @property
     def key(self) -> ObjectKey:

@@ -11,7 +11,7 @@ from reconciler.rules.file_names import file_names
 from reconciler.rules.placement.keep import Kept
 from reconciler.rules.placement.model import Resource, owner_of, package_of
 from reconciler.rules.placement.mutate import ask_for
-from reconciler.rules.variant import AdoptionPolicy, Generated, Place, Variant
+from reconciler.rules.variant import AdoptionPolicy, Generated, Place, Variant, sources_of
 from reconciler.snapshot.files import File, FileTree
 
 ADOPT = "reconciler.dev/adopt"
@@ -23,7 +23,8 @@ def packages_of(
 ) -> list[Variant]:
     """Return the package of a namespace for every cluster; a package that stays as a whole is not touched."""
     wanted: dict[str, list[Resource]] = {cluster: [] for cluster in kept.files}
-    undecided = [one for one in resources if one.clusters is None]
+    # those that may stay where they do not say that they go
+    undecided = [one for one in resources if one.clusters is None or one.unknown]
     for resource in resources:
         for cluster in resource.clusters or ():
             wanted.setdefault(cluster, []).append(resource)
@@ -36,7 +37,7 @@ def packages_of(
         content = (*map(id, here), *((key, file.id) for key, file in stay.items()))
         if content not in made:
             # where it goes is not known, and what it is made of is
-            made_of = [*here, *(one for one in undecided if one.key in stay)]
+            made_of = [*here, *(one for one in undecided if one.key in stay and one not in here)]
             made[content] = _package(namespace, place, made_of, stay, engine)
         packages.append(replace(made[content], place=place))
     return packages
@@ -48,7 +49,10 @@ def _package(namespace: str, place: Place, resources: Sequence[Resource], stay: 
     source = Generated(FileTree({names[key]: file for key, file in files.items()}))
     facts = {"resources": source.fact, "engine": engine}
     mutation, adoption = ask_for(resources), _adoption(resources)
-    return Variant(owner_of(namespace), place, source, mutation, facts, adoption=adoption, spreads=True)
+    sources = sources_of(one.one for one in resources)
+    return Variant(
+        owner_of(namespace), place, source, mutation, facts, adoption=adoption, spreads=True, sources=sources
+    )
 
 
 def _adoption(resources: Sequence[Resource]) -> AdoptionPolicy:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.clusters.read_targets import read_selection
-from reconciler.rules.codes import NAMESPACE_MISSING
 from reconciler.rules.fields import Faults, Fields, dotted, shown
 from reconciler.rules.guards import ACK_DELETIONS
 from reconciler.rules.placement.codes import NOT_IN_EFFECT, PROPAGATION_POLICY_INVALID
@@ -114,8 +113,6 @@ def read_propagation(one: ConfigObject) -> tuple[PropagationPolicy | None, tuple
 
 def _check_namespace(one: ConfigObject, faults: Faults) -> None:
     path, written = ("metadata", "namespace"), one.key.namespace
-    if one.key.kind == NAMESPACED_KIND and not written:
-        faults.add(path, f"must say where this {NAMESPACED_KIND} is", NAMESPACE_MISSING)
     if one.key.kind == CLUSTER_KIND and written:
         faults.add(path, f"must be left out: a {CLUSTER_KIND} is in none, and not in {shown(written)}")
 

@@ -74,7 +74,14 @@ def _placed(
     everywhere = frozenset(inventory.clusters)
     named = everywhere if EVERYWHERE in marks.clusters else everywhere.intersection(marks.clusters)
     by_policy = chosen[marks.policy] if marks.policy else frozenset()
-    return replace(resource, clusters=named | by_policy), told
+    of_policy = propagations.sound[marks.policy].targets.clusters if marks.policy else ()
+    names = (*marks.clusters, *of_policy)
+    unknown = tuple(name for name in names if name != EVERYWHERE and not _is_known(name, inventory))
+    return replace(resource, clusters=named | by_policy, unknown=unknown), told
+
+
+def _is_known(name: str, inventory: Inventory) -> bool:
+    return name in inventory.clusters or name in inventory.doubtful
 
 
 def _path_fault(one: ConfigObject) -> Finding | None:
@@ -91,7 +98,7 @@ def _path_fault(one: ConfigObject) -> Finding | None:
 def _unknown(one: ConfigObject, marks: Marks, inventory: Inventory) -> Iterator[Finding]:
     field = ("metadata", "annotations", CLUSTERS_ANNOTATION)
     for name in marks.clusters:
-        if name != EVERYWHERE and name not in inventory.clusters and name not in inventory.doubtful:
+        if name != EVERYWHERE and not _is_known(name, inventory):
             message = f'metadata.annotations.{CLUSTERS_ANNOTATION} names "{name}", and no cluster is called so'
             yield UNKNOWN_CLUSTER.finding(message, one.where_at(field))
 

@@ -11,8 +11,9 @@ from reconciler.krm.identity import ObjectKey
 from reconciler.rules.clusters.inventory import Inventory
 from reconciler.rules.codes import DELETION_HELD
 from reconciler.rules.placement.choice import Chosen, choose_clusters, policy_findings
+from reconciler.rules.placement.codes import PLACEMENT_INCONCLUSIVE
 from reconciler.rules.placement.guard import Guarded, guard_packages
-from reconciler.rules.placement.keep import Doubt
+from reconciler.rules.placement.keep import Doubt, Kept
 from reconciler.rules.placement.model import (
     CLUSTER_KIND,
     GROUP,
@@ -41,6 +42,7 @@ class _Placement:
     packages: Sequence[Variant]
     blindly: Collection[str]
     guarded: Guarded | None
+    findings: Sequence[Finding] = ()
 
 
 def placements_of(catalog: Catalog, inventory: Inventory, around: Surroundings) -> RoomResult:
@@ -59,11 +61,12 @@ def placements_of(catalog: Catalog, inventory: Inventory, around: Surroundings) 
     guarded = {one.owner: one.guarded for one in placements if one.guarded}
     held = _held(guarded.values())
     placed = Counter(one.policy for one in resources.found if one.policy and one.clusters is not None)
+    misnamed = [finding for one in placements for finding in one.findings]
     odd = policy_findings(propagations, chosen, resources.named, inventory)
     return RoomResult(
         tuple(variant for one in placements for variant in one.packages),
         statuses=tuple(_statuses(catalog, propagations, chosen, placed, held)),
-        findings=(*propagations.findings, *odd, *resources.findings, *_held_findings(propagations, held)),
+        findings=(*propagations.findings, *odd, *resources.findings, *_held_findings(propagations, held), *misnamed),
         kept=frozenset(one.owner for one in placements if one.blindly),
         guards={owner: one.guard for owner, one in guarded.items()},
     )
@@ -93,7 +96,22 @@ def _placement(
     guarded = (
         guard_packages(namespace, policies, wanted, doubt.existing(namespace), inventory, around) if policies else None
     )
-    return _Placement(owner_of(namespace).key, packages, kept.blindly, guarded)
+    findings = tuple(_misnamed(resources, kept))
+    return _Placement(owner_of(namespace).key, packages, kept.blindly, guarded, findings)
+
+
+def _misnamed(resources: Sequence[Resource], kept: Kept) -> Iterator[Finding]:
+    """Yield an error for each resource that stays on a cluster because it names clusters that do not exist."""
+    for one in (each for each in resources if each.unknown):
+        clusters = sorted(name for name, files in kept.files.items() if one.key in files)
+        clusters += sorted(kept.blindly)
+        if clusters:
+            names = ", ".join(f'"{name}"' for name in one.unknown)
+            message = (
+                f"{one.key} stays on {', '.join(clusters)}: its placement names {names}, and no cluster is called so;"
+                " correct the name, or remove it from the placement"
+            )
+            yield PLACEMENT_INCONCLUSIVE.finding(message, one.one.where)
 
 
 def _held(guarded: Collection[Guarded]) -> Mapping[ObjectKey, list[str]]:

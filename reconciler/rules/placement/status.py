@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding
+from reconciler.krm.messages import join_messages
 from reconciler.rules.codes import DELETION_HELD
 from reconciler.rules.variant import ConfigStatus
 from reconciler.snapshot.catalog import ConfigObject
@@ -24,5 +25,5 @@ def placed_status(one: ConfigObject, clusters: Collection[str], resources: int, 
     message = f"places {resources} resource(s) on {len(clusters)} cluster(s)"
     ready = Condition("Ready", "True", "Placed", message)
     if held:
-        ready = Condition("Ready", "False", DELETION_HELD.name, "; ".join(held))
+        ready = Condition("Ready", "False", DELETION_HELD.name, join_messages(held))
     return ConfigStatus(one.key, one.api_version, (ready,), fields)

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any, Final
 
+from reconciler.caching import cached
 from reconciler.expressions import Budget, Environment, ExpressionError, Limits
 from reconciler.krm.yaml import YamlError, read_core
 from reconciler.krm.yaml.core import resolve_core
@@ -86,7 +86,7 @@ class _ResultError(ValueError):
     """A result that has no place in a text."""
 
 
-@lru_cache(maxsize=16)
+@cached(16)
 def _environment(names: frozenset[str], limits: Limits) -> Environment:
     return Environment(names, limits=limits)
 

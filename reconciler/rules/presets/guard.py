@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from reconciler.krm.identity import ObjectKey
-from reconciler.rules.guards import ACK_DELETIONS, Unit, decide
+from reconciler.rules.guards import ACK_DELETIONS, Decision, Unit, decide
 from reconciler.rules.presets.model import GROUP, Preset
 from reconciler.rules.presets.published import SUSPEND
 from reconciler.rules.presets.surroundings import Surroundings
@@ -37,7 +37,8 @@ def guard_preset(preset: Preset, wanted: Collection[Unit], ground: Ground) -> Gu
     if not doomed:
         why = _suspended_why(suspended) if suspended else ""
         return Guarded(Guard(frozenset(), why), tuple(suspended))
-    why, count = _why_held(preset, doomed, len(existing), ground.around)
+    decision = _decision(preset, doomed, len(existing), ground.around)
+    why, count = decision.why, decision.existing
     places = frozenset(_place(unit, ground) for unit in doomed)
     if why:
         acknowledged = frozenset({preset.one.annotations.get(ACK_DELETIONS, "")} - {""})
@@ -45,7 +46,8 @@ def guard_preset(preset: Preset, wanted: Collection[Unit], ground: Ground) -> Gu
         waiting = frozenset[Place]() if is_prevented(preset) else places
         guard = Guard(frozenset(), why, count, waiting, acknowledged)
         return Guarded(guard, (*doomed, *suspended), is_guarded=True)
-    return Guarded(Guard(places, _suspended_why(suspended)), tuple(suspended))
+    confirmed = places if decision.is_confirmed else frozenset[Place]()
+    return Guarded(Guard(places, _suspended_why(suspended), confirmed=confirmed), tuple(suspended))
 
 
 def guard_suspended(gone: Collection[Unit], ground: Ground) -> Mapping[ObjectKey, Guard]:
@@ -75,19 +77,17 @@ def is_prevented(preset: Preset) -> bool:
     return PREVENT_DELETION in preset.one.annotations
 
 
-def _why_held(preset: Preset, doomed: list[Unit], existing: int, around: Surroundings) -> tuple[str, int]:
-    """Return why none of them may go, "" where they may, and how many Plugins count."""
+def _decision(preset: Preset, doomed: list[Unit], existing: int, around: Surroundings) -> Decision:
+    """Return whether Plugins may go, and how many of them count."""
     annotations = preset.one.annotations
     if is_prevented(preset):
         listed = ", ".join("/".join(unit) for unit in doomed[:5])
-        return (
-            f"{preset.key} has the annotation {PREVENT_DELETION}, and keeps {len(doomed)} Plugins ({listed})",
-            existing,
+        return Decision(
+            f"{preset.key} has the annotation {PREVENT_DELETION}, and keeps {len(doomed)} Plugins ({listed})", existing
         )
     acknowledged, held = {annotations.get(ACK_DELETIONS, "")}, around.held.get(preset.key, {})
     named = ("Plugins", str(preset.key))
-    decision = decide(doomed, existing, held, acknowledged, around.max_delete_percent, named)
-    return decision.why, decision.existing
+    return decide(doomed, existing, held, acknowledged, around.max_delete_percent, named)
 
 
 def _suspended_why(units: Collection[Unit]) -> str:

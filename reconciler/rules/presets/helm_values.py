@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
+
+from reconciler.caching import cached
 
 Step: TypeAlias = str | int
 """A key of a map, or a place in a list."""
@@ -183,7 +184,7 @@ def _kind(value: Any) -> str:
             return "a number"
 
 
-@lru_cache(maxsize=8_192)
+@cached(8_192)
 def _read(name: str) -> tuple[tuple[Step, ...], str]:
     try:
         steps = tuple(_steps(name))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Final
 
+from reconciler.caching import cached
 from reconciler.rules.presets.helm_values import nested, spelled, steps_of
 
 METADATA_PREFIX: Final = "metadata.greenhouse.sap/"
@@ -95,6 +95,6 @@ def _metadata(labels: Mapping[str, str]) -> Iterator[Injected]:
             yield Injected(_name("metadata", *key.split(".")), value, label)
 
 
-@lru_cache(maxsize=1_024)
+@cached(1_024)
 def _name(*steps: str) -> str:
     return spelled((*_ROOT, *steps))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
+from reconciler.caching import cached
 from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding, errors
 from reconciler.krm.identity import ObjectKey
@@ -36,7 +37,7 @@ from reconciler.rules.presets.resolved import Resolution
 from reconciler.rules.presets.surroundings import Surroundings
 from reconciler.rules.presets.world import Override, Reach, Usable, World
 from reconciler.rules.remembered import Same
-from reconciler.rules.variant import AdoptionPolicy, DeletionPolicy, Generated, Variant
+from reconciler.rules.variant import AdoptionPolicy, DeletionPolicy, Generated, Variant, sources_of
 from reconciler.snapshot.catalog import ConfigObject
 from reconciler.snapshot.files import File, FileTree
 
@@ -162,6 +163,7 @@ class Maker:
             {**{str(one.key): said for one, said in made_of.items()}, "engine": self._around.engine},
             adoption=_adoption(wish), deletion=self._deletion(wish), findings=findings,
             provenance=PluginProvenance(PLUGIN_FILE, str(wish.key), resolution, made_of),
+            sources=sources_of(filter(None, (wish.written, self._cluster(wish)))),
         )  # fmt: skip
 
     def _deletion(self, wish: Wish) -> DeletionPolicy:
@@ -209,6 +211,6 @@ def _made_of(
 
 
 # a definition, and an override, come to the same in most Plugins of a fleet
-@lru_cache(maxsize=8_192)
+@cached(8_192)
 def _digest_of_all(digests: str) -> str:
     return digest(digests)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
+from reconciler.caching import cached
 from reconciler.krm.findings import Finding
 from reconciler.rules.presets.codes import CONFLICTING_OPTION_PATHS, OVERLAPPING_OPTION_PATHS, SECRET_PATH_SHADOWED
 from reconciler.rules.presets.helm_values import PathFault, Step, is_free, nested, steps_of
@@ -125,7 +125,7 @@ def _meetings(options: Mapping[str, ResolvedOption], relations: _Relations) -> I
 
 
 # most Plugins of a definition have the same options
-@lru_cache(maxsize=1_024)
+@cached(1_024)
 def _relations(names: tuple[str, ...]) -> _Relations:
     places: dict[tuple[Step, ...], list[str]] = {}
     for name in names:

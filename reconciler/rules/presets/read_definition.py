@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import cast
 
 from reconciler.krm.findings import Finding
-from reconciler.rules.codes import NAMESPACE_MISSING
 from reconciler.rules.fields import Faults, Fields, shown
 from reconciler.rules.presets.codes import DEFINITION_INVALID, DUPLICATE_OPTION_DEFINITION
 from reconciler.rules.presets.helm_values import name_fault
-from reconciler.rules.presets.model import DEFINITION, OPTION_TYPES, Definition, Given, Option, OptionType
+from reconciler.rules.presets.model import OPTION_TYPES, Definition, Given, Option, OptionType
 from reconciler.rules.presets.read_entries import shown_name, unquoted_mappings
 from reconciler.rules.presets.types import default_fault, pattern_fault
 from reconciler.snapshot.catalog import ConfigObject
@@ -23,8 +22,6 @@ def read_definition(one: ConfigObject) -> tuple[Definition | None, tuple[Finding
     """Return the definition and no findings, or None and an error for every fault."""
     faults = Faults(one.where_at, DEFINITION_INVALID)
     whole = Fields(one.data, (), faults, None)
-    if one.key.kind == DEFINITION and not one.key.namespace:
-        faults.add(("metadata", "namespace"), f"must say which organization this {DEFINITION} is of", NAMESPACE_MISSING)
     spec = whole.mapping("spec", None, quotes=False)
     version = spec.text("version", required=True)
     if not spec.has("helmChart") and not spec.has("uiApplication"):

@@ -8,7 +8,7 @@ from typing import Any, cast
 from reconciler.krm.findings import Finding
 from reconciler.krm.selectors import SELECTOR_FIELDS, LabelSelector, read_label_selector
 from reconciler.krm.yaml import Path
-from reconciler.rules.codes import NAMESPACE_MISSING, SELECTOR_INVALID
+from reconciler.rules.codes import SELECTOR_INVALID
 from reconciler.rules.fields import Faults, Fields, shown
 from reconciler.rules.presets.codes import DUPLICATE_OVERRIDE, PLUGIN_OVERRIDE_INVALID, PLUGIN_OVERRIDES_INVALID
 from reconciler.rules.presets.model import (
@@ -36,9 +36,6 @@ def read_override(one: ConfigObject) -> tuple[PluginOverride, tuple[Finding, ...
     faults, told = Faults(one.where_at, PLUGIN_OVERRIDE_INVALID), Told()
     whole = Fields(one.data, (), faults, _OBJECT_FIELDS)
     check_object(whole, one.api_version, API_VERSION)
-    if not one.key.namespace:
-        message = "must say which organization this PluginOverride is of"
-        faults.add(("metadata", "namespace"), message, NAMESPACE_MISSING)
     spec = whole.mapping("spec", _SPEC_FIELDS, quotes=False)
     options = read_entries(spec, "overrides", told, twice=DUPLICATE_OVERRIDE)
     if not spec.data.get("overrides"):

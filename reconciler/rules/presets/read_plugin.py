@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from reconciler.krm.findings import Finding
 from reconciler.krm.names import segment_fault
-from reconciler.rules.codes import NAMESPACE_MISSING
 from reconciler.rules.fields import Faults, Fields
 from reconciler.rules.presets.codes import PLUGIN_INVALID, PLUGIN_NAME_INVALID
 from reconciler.rules.presets.model import API_VERSION, StandalonePlugin
@@ -18,8 +17,6 @@ def read_plugin(one: ConfigObject) -> tuple[StandalonePlugin | None, tuple[Findi
     faults, told = Faults(one.where_at, PLUGIN_INVALID), Told()
     whole = Fields(one.data, (), faults, None)
     check_object(whole, one.api_version, API_VERSION)
-    if not one.key.namespace:
-        faults.add(("metadata", "namespace"), "must say which organization this Plugin is of", NAMESPACE_MISSING)
     if fault := segment_fault(one.key.name):
         faults.add(("metadata", "name"), f"must be one that a folder can have: {fault}", PLUGIN_NAME_INVALID)
     spec = whole.mapping("spec", None, quotes=False)

@@ -9,7 +9,7 @@ from reconciler.krm.findings import Finding
 from reconciler.krm.names import LABEL_LENGTH, segment_fault
 from reconciler.krm.selectors import SELECTOR_FIELDS, LabelSelector, read_label_selector
 from reconciler.krm.yaml import Path
-from reconciler.rules.codes import NAMESPACE_MISSING, SELECTOR_INVALID
+from reconciler.rules.codes import SELECTOR_INVALID
 from reconciler.rules.fields import Faults, Fields, dotted, shown
 from reconciler.rules.presets.codes import (
     DUPLICATE_CLUSTER_OVERRIDE,
@@ -44,10 +44,6 @@ def read_preset(one: ConfigObject) -> tuple[Preset | None, tuple[Finding, ...]]:
 
 def _check_names(one: ConfigObject, faults: Faults) -> None:
     path: Path = ("metadata", "name")
-    if not one.key.namespace:
-        faults.add(
-            ("metadata", "namespace"), f"must say which organization this {one.key.kind} is of", NAMESPACE_MISSING
-        )
     if fault := segment_fault(one.key.name):
         faults.add(path, f"must be one that Plugins can begin with: {fault}", PLUGIN_NAME_INVALID)
     elif len(one.key.name) > LABEL_LENGTH:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
+from reconciler.caching import cached
 from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding, errors
 from reconciler.krm.yaml import emit
@@ -54,7 +55,7 @@ class ResolvedOption:
 
 
 # what is injected, the name of a cluster for one, stands in as many Plugins as there are presets
-@lru_cache(maxsize=8_192)
+@cached(8_192)
 def _written_string(name: str, value: str) -> tuple[str, str]:
     return _written({"name": name, "value": value})
 

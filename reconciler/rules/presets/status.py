@@ -9,6 +9,7 @@ from typing import Any, Literal
 from reconciler.krm.conditions import Condition, upsert
 from reconciler.krm.findings import Finding
 from reconciler.krm.identity import ObjectKey
+from reconciler.krm.messages import join_messages
 from reconciler.rules.codes import DELETION_HELD
 from reconciler.rules.guards import Unit
 from reconciler.rules.presets.model import Preset, plugin_key
@@ -132,7 +133,7 @@ def _failed(outcomes: Sequence[Outcome]) -> Condition:
     causes = [f"{one.wish.key.name}: {one.message}" for one in outcomes if isinstance(one, Failed)]
     if not causes:
         return Condition(FAILED, "False", "NoneFailed", "")
-    return Condition(FAILED, "True", "PluginReconcileFailed", "; ".join(causes))
+    return Condition(FAILED, "True", "PluginReconcileFailed", join_messages(causes))
 
 
 def _skipped(outcomes: Sequence[Outcome]) -> Condition:

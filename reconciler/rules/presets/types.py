@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import Any, Final
 
 import re2
 
+from reconciler.caching import cached
 from reconciler.krm.secrets import MASK
 from reconciler.rules.fields import shown
 from reconciler.rules.presets.model import OptionType
@@ -86,7 +86,7 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-@lru_cache(maxsize=1_024)
+@cached(1_024)
 def _compiled(pattern: str) -> Any:
     """Return the compiled pattern, or why there is none."""
     options = re2.Options()

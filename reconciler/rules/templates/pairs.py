@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
+from reconciler.caching import cached
 from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.digest import digest
 from reconciler.krm.identity import ObjectKey
@@ -86,7 +86,7 @@ def find_pairs(packages: Mapping[str, FileTree], rules: tuple[MergeRule, ...] | 
     return Pairs(rules, parents, children, {key: tuple(notes) for key, notes in sorted(troubles.items())})
 
 
-@lru_cache(_REMEMBERED_PACKAGES)
+@cached(_REMEMBERED_PACKAGES)
 def roles_in(files: FileTree, rules: tuple[MergeRule, ...]) -> tuple[tuple[PackageResource, Roles], ...]:
     """Return the documents of a package that are parents or children, each with the rules that say so, and as what.
 

@@ -18,6 +18,12 @@ CODES = (
         Scope.PACKAGE,
         "A readiness gate stays, although its injection point is optional.",
     ),
+    INJECTION_MISSING := Code(
+        "InjectionMissing",
+        Severity.WARNING,
+        Scope.PACKAGE,
+        "No object fills a required injection point, so that the draft cannot be published.",
+    ),
     INJECTION_POINT_INVALID := Code(
         "InjectionPointInvalid",
         Severity.ERROR,

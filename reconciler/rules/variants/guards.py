@@ -14,12 +14,16 @@ ALLOW_EMPTY = "reconciler.dev/allow-empty"
 
 @dataclass(frozen=True)
 class Deletions:
-    """Which existing variants go now, and which would but are held, with the reason; `existing` is how many count."""
+    """Which existing variants go now, and which would but are held, with the reason; `existing` is how many count.
+
+    `is_confirmed`: a person has acknowledged exactly those that go now.
+    """
 
     now: tuple[TargetKey, ...] = ()
     held: tuple[TargetKey, ...] = ()
     why: SetFailure | None = None
     existing: int = 0
+    is_confirmed: bool = False
 
 
 def guard_deletions(
@@ -31,7 +35,7 @@ def guard_deletions(
 ) -> Deletions:
     """Decide about the existing variants that are not wanted any more.
 
-    Held are all of a set's variants at once, and more than `max_percent` of them (one may always go), unless the
+    Held are all of a set's variants at once, and more than `max_percent` of them (one of two is 50 %), unless the
     set's `annotations` allow it. What a skipped target may stand for is not deleted at all. `held` says of those that
     were held before how many existed then: what the set has made since is no reason to let them go.
     """
@@ -41,7 +45,7 @@ def guard_deletions(
         return Deletions()
     token = deletion_hash(doomed)
     if annotations.get(ACK_DELETIONS) == token:
-        return Deletions(now=doomed)
+        return Deletions(now=doomed, is_confirmed=True)
     total = existing_before(doomed, len(before), held or {})
     if not expansion.variants:
         return _empty(doomed, annotations, token, total)
@@ -69,7 +73,7 @@ def _doomed(expansion: Expansion, before: set[TargetKey]) -> tuple[TargetKey, ..
 
 def _empty(doomed: tuple[TargetKey, ...], annotations: Mapping[str, str], token: str, total: int) -> Deletions:
     if annotations.get(ALLOW_EMPTY) == "true":
-        return Deletions(now=doomed)
+        return Deletions(now=doomed, is_confirmed=True)
     message = (
         f"no target matches, and all {len(doomed)} package variants would be deleted; to confirm, annotate the set "
         f'with {ALLOW_EMPTY}: "true" or {ACK_DELETIONS}: "{token}"'

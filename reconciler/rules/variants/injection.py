@@ -8,19 +8,21 @@ from typing import Any, TypeVar
 
 from reconciler.krm.conditions import Condition
 from reconciler.krm.findings import Finding, Where
+from reconciler.krm.pointer import format_pointer
 from reconciler.krm.yaml import YamlFile
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.packages.parsing import edited_document, json_text, parse_cached
-from reconciler.rules.variant import Injected, Mutated
-from reconciler.rules.variants.codes import INJECTION_GATE_KEPT, INJECTION_POINT_INVALID
+from reconciler.rules.variant import Earlier, Injected, Mutated
+from reconciler.rules.variants.codes import INJECTION_GATE_KEPT, INJECTION_MISSING, INJECTION_POINT_INVALID
 from reconciler.rules.variants.model import Injector
-from reconciler.rules.variants.points import CONDITION_PREFIX, INJECTED, InjectionPoint, find_points
+from reconciler.rules.variants.points import CONDITION_PREFIX, INJECTED, INJECTION, InjectionPoint, find_points
 from reconciler.snapshot.catalog import ConfigObject
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.trace import View
 
 T = TypeVar("T", Condition, str)
 
+_ANNOTATION_POINTER = format_pointer(("metadata", "annotations", INJECTION))
 _NO_INJECTORS = "no injectors defined"
 _NO_MATCH = "no resource matched any injection selector for this injection point"
 
@@ -61,25 +63,28 @@ class Outcome:
 
 
 def inject(
-    files: FileTree, injectors: Sequence[Injector], namespace: str, view: View, earlier: FileTree | None = None
+    files: FileTree, injectors: Sequence[Injector], namespace: str, view: View, earlier: Earlier | None = None
 ) -> Mutated:
     """Return the package with its points filled, its conditions and gates in the Kptfile, and what was injected.
 
-    `earlier` is the variant's last output: a point that was injected there and is not now keeps that content.
+    A point that was injected into the last output and is not now keeps that content. A gate of the last output stays
+    while its point exists and the branch has it: it cannot be distinguished from a gate of a reviewer.
     """
     found = find_points(files)
     if found.error:
         return Mutated(files, findings=(INJECTION_POINT_INVALID.finding(found.error),))
-    before = _points_by_type(earlier)
+    before = _points_by_type(earlier.rendered if earlier else None)
     outcomes = [_choose(point, injectors, namespace, view, before) for point in found.points]
     filled = _write_points(files, outcomes)
     kptfile = read_kptfile(filled[KPTFILE].data) if KPTFILE in filled else ()
     if not isinstance(kptfile, Kptfile):
         return Mutated(filled, findings=kptfile)
-    gated = with_outcomes(kptfile, outcomes)
+    earlier_gates = _gates_of(earlier.rendered) & _gates_of(earlier.branch or earlier.rendered) if earlier else set()
+    gated = with_outcomes(kptfile, outcomes, earlier_gates)
     if gated is not kptfile:
         filled = filled.with_files({KPTFILE: gated.to_bytes()})
-    return Mutated(filled, _injected(outcomes), _gate_warnings(kptfile, outcomes))
+    warnings = (*_missing_warnings(outcomes), *_gate_warnings({*kptfile.readiness_gates, *earlier_gates}, outcomes))
+    return Mutated(filled, _injected(outcomes), warnings)
 
 
 def _points_by_type(earlier: FileTree | None) -> dict[str, InjectionPoint]:
@@ -141,8 +146,15 @@ def _with_document(content: bytes, point: InjectionPoint, edited: Mapping[str, A
     return source.replace(point.index, edited_document(source.documents[point.index], dict(edited))).to_bytes()
 
 
-def with_outcomes(kptfile: Kptfile, outcomes: Sequence[Outcome]) -> Kptfile:
+def _gates_of(files: FileTree) -> set[str]:
+    kptfile = read_kptfile(files[KPTFILE].data) if KPTFILE in files else ()
+    return set(kptfile.readiness_gates) if isinstance(kptfile, Kptfile) else set()
+
+
+def with_outcomes(kptfile: Kptfile, outcomes: Sequence[Outcome], earlier_gates: Iterable[str] = ()) -> Kptfile:
     """Return the Kptfile with the conditions of all points and the gates of the required ones.
+
+    A point that was required keeps its gate, which is among `earlier_gates`.
 
     Foreign conditions and gates stay. Ours go once their point is gone: a gate that nothing can ever meet would
     block the package for good.
@@ -151,7 +163,8 @@ def with_outcomes(kptfile: Kptfile, outcomes: Sequence[Outcome]) -> Kptfile:
     required = {outcome.point.condition_type for outcome in outcomes if outcome.point.required}
     kept = {condition.type: condition for condition in kptfile.conditions if not _is_stale(condition.type, fresh)}
     conditions = {**kept, **fresh}
-    gates = {gate for gate in kptfile.readiness_gates if not _is_stale(gate, fresh)} | required
+    kept_gates = {gate for gate in earlier_gates if gate in fresh}
+    gates = {gate for gate in kptfile.readiness_gates if not _is_stale(gate, fresh)} | required | kept_gates
     return kptfile.with_conditions_and_gates(
         _sorted_if_changed(kptfile.conditions, conditions.values()), _sorted_if_changed(kptfile.readiness_gates, gates)
     )
@@ -182,13 +195,28 @@ def _injected(outcomes: Iterable[Outcome]) -> tuple[Injected, ...]:
     )
 
 
-def _gate_warnings(kptfile: Kptfile, outcomes: Iterable[Outcome]) -> tuple[Finding, ...]:
-    gated = set(kptfile.readiness_gates)
+def _missing_warnings(outcomes: Iterable[Outcome]) -> tuple[Finding, ...]:
+    """Return a warning for each required injection point that no object filled."""
+    return tuple(
+        INJECTION_MISSING.finding(
+            f"required injection point {point.kind}/{point.name}: {outcome.condition.message};"
+            f' the gate "{point.condition_type}" keeps the draft from being published.'
+            " Add the object to the config, name it in spec.injectors,"
+            f' or set the annotation {INJECTION} to "optional"',
+            Where(point.file, object=f"{point.kind}/{point.name}", pointer=_ANNOTATION_POINTER),
+        )
+        for outcome in outcomes
+        if (point := outcome.point).required and outcome.source is None
+    )
+
+
+def _gate_warnings(gates: set[str], outcomes: Iterable[Outcome]) -> tuple[Finding, ...]:
     return tuple(
         INJECTION_GATE_KEPT.finding(
-            f'the gate "{point.condition_type}" stays although the injection point is optional',
+            f'the gate "{point.condition_type}" stays although the injection point is optional;'
+            " remove it from info.readinessGates of the published Kptfile if no reviewer needs it",
             Where(point.file, object=f"{point.kind}/{point.name}"),
         )
         for point in (outcome.point for outcome in outcomes)
-        if not point.required and point.condition_type in gated
+        if not point.required and point.condition_type in gates
     )

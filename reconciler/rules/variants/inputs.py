@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Protocol
 
+from reconciler.caching import cached
 from reconciler.expressions import Environment, ExpressionError, Limits, evaluate_string
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.variants.set_model import Text
@@ -83,7 +83,7 @@ class Inputs:
             raise TemplateError(f"{text.path_in_template}: {error}") from error
 
 
-@lru_cache(maxsize=2)
+@cached(2)
 def _environment(limits: Limits, knows_repository: bool) -> Environment:
     # the repository is what repoExpr is to find: it cannot be asked for its own name
     own = {"repository"} if knows_repository else set()

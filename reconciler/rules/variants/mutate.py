@@ -76,7 +76,7 @@ class InjectConfig:
 
     def apply(self, files: FileTree, view: View, earlier: Earlier | None) -> Mutated:
         """Return the package with its points filled."""
-        return inject(files, self.injectors, self.namespace, view, earlier.rendered if earlier else None)
+        return inject(files, self.injectors, self.namespace, view, earlier)
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ def _pin(
 
     def pin(named: str | int | None = None, **more: Any) -> Pin:
         line = one.document.line
-        return Pin(one.key, one.file, line, path, package, upstream.tag, written, named, where, **more)
+        return Pin(one.key, one.file, line, (*one.path, *path), package, upstream.tag, written, named, where, **more)
 
     match upstreams.pinned(namespace, upstream):
         case Unreachable():

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
+from reconciler.caching import cached
 from reconciler.krm.identity import split_api_version
 from reconciler.packages.package import Package, documents_of
 from reconciler.packages.parsing import Unparsable
@@ -75,7 +75,7 @@ def find_points(files: FileTree) -> Points:
     return Points(error=f"errors in injection points: {', '.join(invalid)}") if invalid else Points(tuple(points))
 
 
-@lru_cache(maxsize=_REMEMBERED_FILES)
+@cached(_REMEMBERED_FILES)
 def _points_of(path: str, content: bytes) -> tuple[InjectionPoint | str, ...] | Unparsable:
     """Return the points of one file, or what is wrong with them, or why it does not parse."""
     documents = documents_of(path, content)

@@ -14,7 +14,7 @@ from reconciler.rules.codes import DEPRECATED
 from reconciler.rules.guards import ACK_DELETIONS
 from reconciler.rules.remembered import Same
 from reconciler.rules.repository import Repository
-from reconciler.rules.variant import ConfigStatus, Guard, Owner, Place, RoomResult, Stalled, Variant
+from reconciler.rules.variant import ConfigStatus, Guard, Owner, Place, RoomResult, Stalled, Variant, sources_of
 from reconciler.rules.variants import status
 from reconciler.rules.variants.codes import BY_REASON, NO_MATCH, NOT_PORTABLE, VALIDATION_ERROR
 from reconciler.rules.variants.field_places import field_finding, field_findings
@@ -25,7 +25,7 @@ from reconciler.rules.variants.naming import TargetKey
 from reconciler.rules.variants.portability import portability_notes
 from reconciler.rules.variants.read_set import REVISION_SET_API_VERSION, read_package_variant_set
 from reconciler.rules.variants.read_variant import VARIANT_API_VERSION
-from reconciler.rules.variants.set_model import PackageVariantSetSpec
+from reconciler.rules.variants.set_model import ObjectSelection, PackageVariantSetSpec
 from reconciler.rules.variants.sets import (
     Expansion,
     GeneratedVariant,
@@ -133,8 +133,25 @@ def _told(one: ConfigObject, expansion: Expansion, made: Placed, around: Surroun
 
 
 def _placed(one: ConfigObject, expansion: Expansion, view: _SetView) -> Placed:
-    placed = tuple(_place(generated, one, view.around, view.upstreams) for generated in expansion.variants)
+    placed = tuple(
+        _with_selected(_place(each, one, view.around, view.upstreams), each, one, view) for each in expansion.variants
+    )
     return placed, tuple(map(_generated_status, expansion.variants))
+
+
+def _with_selected(
+    placed: Variant | Stalled, made: GeneratedVariant, one: ConfigObject, view: _SetView
+) -> Variant | Stalled:
+    """Return a variant with the file of the object that selects its Repository, where that has its name."""
+    targets = (made.set.spec.targets[index] for index in made.target_indexes)
+    kinds = {
+        (each.api_version, each.kind) for target in targets if isinstance(each := target.selection, ObjectSelection)
+    }
+    if isinstance(placed, Stalled) or not kinds:
+        return placed
+    named = ((*kind, view.namespace, made.key.repo) for kind in sorted(kinds))
+    selected = [found for name in named if (found := view.catalog.named.get(name))]
+    return replace(placed, sources=sources_of([one, *selected])) if selected else placed
 
 
 def _made_of(expansion: Expansion, view: _SetView) -> Iterator[Hashable]:
@@ -154,7 +171,8 @@ def _made_of(expansion: Expansion, view: _SetView) -> Iterator[Hashable]:
 def _guard(one: ConfigObject, guarded: Deletions) -> Guard:
     now, held = (_places(one, keys) for keys in (guarded.now, guarded.held))
     acknowledged = frozenset({one.annotations.get(ACK_DELETIONS, "")} - {""})
-    return Guard(now, guarded.why.message if guarded.why else "", guarded.existing, held, acknowledged)
+    why, confirmed = guarded.why.message if guarded.why else "", now if guarded.is_confirmed else frozenset[Place]()
+    return Guard(now, why, guarded.existing, held, acknowledged, confirmed)
 
 
 def _places(one: ConfigObject, keys: Iterable[TargetKey]) -> frozenset[Place]:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from reconciler.expressions import Limits
 from reconciler.krm.identity import ObjectKey
+from reconciler.krm.messages import join_messages
 from reconciler.rules.variants.inputs import Described, TemplateError
 from reconciler.rules.variants.model import PackageVariantSpec, Upstream
 from reconciler.rules.variants.naming import TargetKey, name_variants
@@ -142,7 +143,7 @@ def expand_set(wanted: PackageVariantSet, world: SetWorld, cel: Limits) -> Expan
     outcomes = [_render(context, upstreams[context.upstream_index], wanted, world, cel) for context in contexts]
     skipped = tuple(outcome for outcome in outcomes if isinstance(outcome, SkippedTarget))
     if skipped and wanted.spec.error_policy == "stopAll":
-        return SetFailure(skipped[0].reason, "; ".join(dict.fromkeys(one.message for one in skipped)))
+        return SetFailure(skipped[0].reason, join_messages(one.message for one in skipped))
     rendered = [outcome for outcome in outcomes if isinstance(outcome, _Rendered)]
     duplicates = _duplicates(rendered)
     return duplicates or Expansion(_name(rendered, wanted), skipped)
@@ -204,7 +205,7 @@ def _duplicates(rendered: Sequence[_Rendered]) -> SetFailure | None:
         if any(one.spec != same[0].spec for one in same):
             indexes = sorted({one.index for one in same})
             messages.append(f"{key} is asked for differently by {', '.join(f'spec.targets[{i}]' for i in indexes)}")
-    return SetFailure("DuplicateTarget", "; ".join(messages)) if messages else None
+    return SetFailure("DuplicateTarget", join_messages(messages)) if messages else None
 
 
 def _by_key(rendered: Iterable[_Rendered]) -> dict[TargetKey, list[_Rendered]]:

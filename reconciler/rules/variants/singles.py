@@ -6,7 +6,7 @@ from reconciler.krm.digest import digest
 from reconciler.krm.findings import Finding, Where
 from reconciler.rules.codes import DEPRECATED
 from reconciler.rules.repository import kptfile_url, repository_missing
-from reconciler.rules.variant import ConfigStatus, Owner, Place, RoomResult, Stalled, Upstream, Variant
+from reconciler.rules.variant import ConfigStatus, Owner, Place, RoomResult, Stalled, Upstream, Variant, sources_of
 from reconciler.rules.variants import status
 from reconciler.rules.variants.codes import (
     BY_REASON,
@@ -67,12 +67,14 @@ def place_variant(
             conditions = status.variant_failed(message)
             finding = UPSTREAM_UNREACHABLE.finding(message, where)
         case Resolved():
-            return _variant(owner, spec, written.where, found, around)
+            return _variant(owner, spec, written, found, around)
     origin = Place(namespace, spec.upstream.repo, spec.upstream.package)
     return Stalled(owner, conditions, (finding,), _place(owner, spec), origin)
 
 
-def _variant(owner: Owner, spec: PackageVariantSpec, where: Where, found: Resolved, around: Surroundings) -> Variant:
+def _variant(
+    owner: Owner, spec: PackageVariantSpec, written: ConfigObject, found: Resolved, around: Surroundings
+) -> Variant:
     key, place = owner.key, _place(owner, spec)
     upstream = _upstream(key.namespace, found, around)
     deployment = around.repositories[key.namespace, place.repository].deployment
@@ -84,8 +86,9 @@ def _variant(owner: Owner, spec: PackageVariantSpec, where: Where, found: Resolv
     }
     return Variant(
         owner, place, upstream, mutation_of(spec, key.name, key.namespace), facts,
-        deployment, spec.adoption_policy, spec.deletion_policy, spec.labels, spec.annotations, _warnings(found, where),
-        settling_of(spec.upstream, found, around.now), spec.update_strategy, spec.conflict_policy,
+        deployment, spec.adoption_policy, spec.deletion_policy, spec.labels, spec.annotations,
+        _warnings(found, written.where), settling_of(spec.upstream, found, around.now), spec.update_strategy,
+        spec.conflict_policy, sources=sources_of([written]),
     )  # fmt: skip
 
 

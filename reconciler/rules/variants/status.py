@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from reconciler.krm.conditions import Condition, Status
+from reconciler.krm.messages import join_messages
 from reconciler.rules.variants.sets import SetFailure
 from reconciler.rules.variants.upstream import Unresolved
 
@@ -71,7 +72,7 @@ def set_reconciled(not_ready: Iterable[str], skipped: Iterable[str] = ()) -> Con
 
     `not_ready` names the variants that are not Ready, `skipped` are the messages of targets that were skipped.
     """
-    failures = "; ".join(skipped)
+    failures = join_messages(skipped)
     done: _Value = ("True", "Reconciled", "package variants successfully reconciled")
     ready: _Value = ("False", "TargetsSkipped", failures) if failures else done
     return (*_pair(("False", "Valid", _VALID), ready), variants_ready(not_ready))

@@ -198,6 +198,13 @@ class FakeRepository:
         """Make a label that the repository knows, and return its id."""
         return self.labels.setdefault(name, len(self.labels) + 1)
 
+    def set_label(self, number: int, name: str) -> None:
+        """Set a label on a pull request, as a person does."""
+        self.label(name)
+        request = self.request(number)
+        request.labels = [*request.labels, name] if name not in request.labels else request.labels
+        self.touch(request)
+
     def requests(self) -> list[FakeRequest]:
         """Return all pull requests as the branches have them now, the newest first."""
         self._follow_branches()

@@ -213,6 +213,22 @@ class GiteaWire:
         _query(asked, {"page", "limit"})
         return self._page(asked, [{"id": number, "name": name} for name, number in repository.labels.items()])
 
+    def _issue_labels(self, asked: Asked, repository: FakeRepository, found: re.Match[str]) -> Answer:
+        _query(asked, set())
+        request = repository.request(int(found["index"]))
+        return Answer(200, [{"id": repository.labels[name], "name": name} for name in request.labels])
+
+    def _remove_label(self, asked: Asked, repository: FakeRepository, found: re.Match[str]) -> Answer:
+        request = repository.request(int(found["index"]))
+        names = {number: name for name, number in repository.labels.items()}
+        name = names.get(int(found["label"]))
+        if name is None:
+            raise _RefusedError(422, "label does not exist")
+        # one that the pull request does not have is overlooked
+        request.labels = [one for one in request.labels if one != name]
+        repository.touch(request)
+        return Answer(204)
+
     def _status(self, asked: Asked, repository: FakeRepository, found: re.Match[str]) -> Answer:
         fields = _fields(asked, {"state": str}, {"context": str, "description": str, "target_url": str})
         state = _one_of("state", fields["state"], {"pending", "success", "error", "failure", "warning"})
@@ -258,6 +274,8 @@ _ROUTES: list[tuple[str, str, Callable[[GiteaWire, Asked, FakeRepository, re.Mat
     ("POST", f"{_PULL}/merge", GiteaWire._merge),
     ("GET", f"{_PULL}/reviews", GiteaWire._reviews),
     ("GET", f"{_REPOSITORY}/labels", GiteaWire._label_list),
+    ("GET", rf"{_REPOSITORY}/issues/(?P<index>\d+)/labels", GiteaWire._issue_labels),
+    ("DELETE", rf"{_REPOSITORY}/issues/(?P<index>\d+)/labels/(?P<label>\d+)", GiteaWire._remove_label),
     ("POST", rf"{_REPOSITORY}/statuses/(?P<sha>[^/]+)", GiteaWire._status),
 ]
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import unquote
 
 import jwt
 
@@ -316,6 +317,16 @@ class GitHubWire:
         repository.touch(request)
         return Answer(200, [{"name": name} for name in request.labels])
 
+    def _remove_label(self, asked: Asked, found: re.Match[str]) -> Answer:
+        repository = self._repository(asked, found)
+        request = repository.request(int(found["number"]))
+        name = unquote(found["label"])
+        if name not in request.labels:
+            raise _RefusedError(404, {"message": "Label does not exist", "documentation_url": _DOCS, "status": "404"})
+        request.labels.remove(name)
+        repository.touch(request)
+        return Answer(200, [{"name": one} for one in request.labels])
+
     def _status(self, asked: Asked, found: re.Match[str]) -> Answer:
         repository = self._repository(asked, found)
         text = (str, type(None))
@@ -414,6 +425,7 @@ _ROUTES: list[tuple[str, str, Callable[[GitHubWire, Asked, re.Match[str]], Answe
     ("PUT", f"{_REPOSITORY}/pulls/{_NUMBER}/merge", GitHubWire._merge),
     ("GET", f"{_REPOSITORY}/pulls/{_NUMBER}/reviews", GitHubWire._reviews),
     ("POST", f"{_REPOSITORY}/issues/{_NUMBER}/labels", GitHubWire._label),
+    ("DELETE", f"{_REPOSITORY}/issues/{_NUMBER}/labels/(?P<label>[^/]+)", GitHubWire._remove_label),
     ("POST", f"{_REPOSITORY}/statuses/(?P<sha>[0-9a-f]+)", GitHubWire._status),
     ("GET", f"{_REPOSITORY}/installation", GitHubWire._installation),
     ("POST", r"/app/installations/(?P<id>\d+)/access_tokens", GitHubWire._access_token),

@@ -35,7 +35,13 @@ _LONGEST = 255
 _DRAFT = re.compile(r"(\[draft\]|\(draft\)|draft:)", re.IGNORECASE)
 _STATES = {"open": "opened", "closed": "closed", "merged": "merged"}
 _LIST = {"state", "scope", "order_by", "sort", "source_branch", "target_branch", "per_page", "page", "pagination"}
-_TEXTS: dict[str, type] = {"description": str, "labels": str, "remove_source_branch": bool, "squash": bool}
+_TEXTS: dict[str, type] = {
+    "description": str,
+    "labels": str,
+    "remove_labels": str,
+    "remove_source_branch": bool,
+    "squash": bool,
+}
 
 
 class _RefusedError(Exception):
@@ -170,6 +176,8 @@ class GitLabWire:
             request.labels = [name.strip() for name in fields["labels"].split(",") if name.strip()]
             for name in request.labels:
                 project.label(name)
+        gone = {name.strip() for name in fields.get("remove_labels", "").split(",")}
+        request.labels = [name for name in request.labels if name not in gone]
         if "description" in fields:
             request.body = self._obey(project, request, fields["description"])
 

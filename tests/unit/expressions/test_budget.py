@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tracemalloc
 
 import pytest
 
@@ -162,3 +163,30 @@ def test_the_cost_does_not_depend_on_what_was_evaluated_before() -> None:
         return -1, -1
 
     assert cost() == cost()
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        pytest.param(f"generateName({', '.join(['x'] * 600)})", id="name-of-many-parts"),
+        pytest.param(f"dnsLabel({', '.join(['x'] * 600)})", id="label-of-many-parts"),
+        pytest.param(" + ".join(["x"] * 600), id="sum"),
+        pytest.param(f"[{', '.join(['x'] * 600)}].join()", id="join"),
+        pytest.param("x.replace('a', x)", id="replace"),
+        pytest.param("lists.range(100000000)", id="range"),
+        pytest.param(f"'{'%s' * 600}'.format([{', '.join(['x'] * 600)}])", id="format"),
+    ],
+)
+def test_the_budget_is_charged_before_anything_is_made(expression: str) -> None:
+    environment = Environment(frozenset({"x"}), project_functions=True)
+    program = environment.compile(expression)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ExpressionError) as raised:
+            program.evaluate({"x": "a" * 1_000_000})
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert raised.value.code == "CelBudget"
+    assert peak < 64 * 1024 * 1024

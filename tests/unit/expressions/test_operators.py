@@ -105,8 +105,36 @@ def test_no_overload(text: str) -> None:
     assert caught.value.code == "CelNoOverload"
 
 
-def test_a_map_cannot_have_both_true_and_one_as_keys() -> None:
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        pytest.param("size({1: 'a', true: 'b'})", 2, id="size"),
+        pytest.param("{1: 'a', true: 'b'}[true]", "b", id="index-by-bool"),
+        pytest.param("{1: 'a', true: 'b'}[1]", "a", id="index-by-int"),
+        pytest.param("{1u: 'a', true: 'b'}[1.0]", "a", id="index-by-double"),
+        pytest.param("{0: 'a', false: 'b'}[false]", "b", id="zero-and-false"),
+        pytest.param("1 in {true: 'b'}", False, id="no-int-in"),
+        pytest.param("true in {1: 'b'}", False, id="no-bool-in"),
+        pytest.param("{true: 'b'} == {1: 'b'}", False, id="not-equal"),
+        pytest.param("{1: 'a', true: 'b'} == {true: 'b', 1: 'a'}", True, id="equal"),
+        pytest.param("{1: 'a', true: 'b'}.map(k, string(k))", ["true", "1"], id="keys-in-order"),
+        pytest.param("{true: 'b'}.map(k, k)", [True], id="a-key-is-a-bool"),
+        pytest.param("{1: 'a', true: 'b'}.transformMap(k, v, v + '!')[true]", "b!", id="transformed"),
+        pytest.param("{1: 'a', true: 'b'}.transformMap(k, v, v + '!')[1]", "a!", id="transformed-int"),
+        pytest.param("'%s'.format([{true: 'b'}])", "{true: b}", id="formatted"),
+        pytest.param("{true: 'b'}", {True: "b"}, id="as-a-result"),
+    ],
+)
+def test_boolean_keys_differ_from_numbers(expression: str, expected: object) -> None:
+    result = XY.compile(expression).evaluate({})
+
+    assert result == expected
+    assert type(result) is type(expected)
+
+
+def test_a_duplicate_boolean_key_is_named_as_it_is_written() -> None:
     with pytest.raises(ExpressionError) as caught:
-        XY.compile("{true: 'a', 1: 'b'}").evaluate({})
+        XY.compile("{true: 'a', true: 'b'}").evaluate({})
 
     assert caught.value.code == "CelDuplicateKey"
+    assert "the key true twice" in str(caught.value)

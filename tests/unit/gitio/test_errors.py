@@ -45,10 +45,14 @@ def test_name_failure(words: str, kind: str, step: str) -> None:
     assert error.next_step == step
 
 
+def _subclasses(kind: type[GitError]) -> list[type[GitError]]:
+    return [one for direct in kind.__subclasses__() for one in (direct, *_subclasses(direct))]
+
+
 def test_the_drawing_shows_every_error_with_its_step() -> None:
     drawn = {line.split()[1]: line.split()[2] for line in (errors.__doc__ or "").splitlines() if "── " in line}
 
-    assert drawn == {kind.__name__: kind.next_step for kind in GitError.__subclasses__()}
+    assert drawn == {kind.__name__: kind.next_step for kind in _subclasses(GitError)}
 
 
 @pytest.mark.parametrize(

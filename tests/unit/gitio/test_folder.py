@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.gitio.errors import RepositoryMissingError, TooLargeError
+from reconciler.gitio.errors import RepositoryMissingError
 from reconciler.gitio.folder import FolderLimits, read_folder
 from tests.support.git_env import git
 
@@ -65,10 +65,10 @@ def test_a_bad_file_spoils_itself_only(folder: Path) -> None:
     content = read_folder(folder, FolderLimits(file_bytes=100))
 
     assert sorted(content.files) == ["a.yaml", "deep/er/run.sh", "just-fits"]
-    assert {os.fsencode(path): why for path, why in content.unreadable.items()} == {
-        b"large": "the file must have at most 100 bytes",
-        b"git~1": "the name must be UTF-8 that a repository may hold",
-        b"caf\xe9": "the name must be UTF-8 that a repository may hold",
+    assert content.unreadable == {
+        "large": "the file must have at most 100 bytes",
+        "git~1": "the name must be UTF-8 that a repository may hold",
+        "caf\\xe9": "the name must be UTF-8 that a repository may hold",
     }
 
 
@@ -82,13 +82,32 @@ def test_a_file_that_may_not_be_read_is_told(folder: Path) -> None:
 @pytest.mark.parametrize(
     "limits",
     [
-        pytest.param(FolderLimits(files=1), id="too-many-files"),
-        pytest.param(FolderLimits(total_bytes=10), id="too-many-bytes"),
+        pytest.param(FolderLimits(files=2), id="too-many-files"),
+        pytest.param(FolderLimits(total_bytes=500), id="too-many-bytes"),
     ],
 )
-def test_too_much_altogether(folder: Path, limits: FolderLimits) -> None:
-    with pytest.raises(TooLargeError):
-        read_folder(folder, limits)
+def test_a_top_level_folder_with_too_much_is_unreadable_and_the_others_are_read(
+    folder: Path, limits: FolderLimits
+) -> None:
+    (folder / "many").mkdir()
+    for index in range(3):
+        (folder / "many" / f"{index}.yaml").write_bytes(b"x" * 200)
+
+    content = read_folder(folder, limits)
+
+    assert sorted(content.files) == ["a.yaml", "deep/er/run.sh"]
+    assert list(content.unreadable) == ["many/"]
+    assert f"at most {limits.files} files" in content.unreadable["many/"]
+
+
+def test_too_many_files_beside_the_folders_leave_the_folders_readable(folder: Path) -> None:
+    for index in range(3):
+        (folder / f"{index}.yaml").touch()
+
+    content = read_folder(folder, FolderLimits(files=2))
+
+    assert sorted(content.files) == ["deep/er/run.sh"]
+    assert list(content.unreadable) == ["./"]
 
 
 def test_a_folder_that_is_not_there_is_not_empty(tmp_path: Path) -> None:

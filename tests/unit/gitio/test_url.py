@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.gitio.errors import UrlRefusedError
-from reconciler.gitio.url import check_allowed, folder_of, parse_url, place_of, redact
+from reconciler.gitio.url import check_allowed, folder_of, parse_url, place_of
 
 
 @pytest.mark.parametrize(
@@ -15,8 +15,6 @@ from reconciler.gitio.url import check_allowed, folder_of, parse_url, place_of, 
     [
         pytest.param("https://example.com/a/b.git", "", "https://example.com/a/b.git", "https", id="https"),
         pytest.param("HTTPS://Example.COM:443/a/b.git/", "", "https://example.com/a/b.git", "https", id="normal-form"),
-        pytest.param("https://u:p@example.com/a", "", "https://example.com/a", "https", id="login-left-out"),
-        pytest.param("https://u:p@x@example.com/a", "", "https://example.com/a", "https", id="login-with-at"),
         pytest.param("https://example.com:8443/a", "", "https://example.com:8443/a", "https", id="port"),
         pytest.param("https://[::1]:8443/a", "", "https://[::1]:8443/a", "https", id="ipv6"),
         pytest.param("ssh://git@example.com/a.git", "", "ssh://git@example.com/a.git", "ssh", id="ssh"),
@@ -81,27 +79,6 @@ def test_what_is_no_address(text: str) -> None:
         check_allowed(parse_url(text, "/base"), ("https://*", "ssh://*", "/*", "git@example.com:*"))
 
 
-def test_nobody_sees_the_password() -> None:
-    url = parse_url("https://robot:hunt%40er@example.com/a")
-
-    assert "hunt" not in f"{url} {url!r} {url.text}"
-    assert set(url.secrets) == {"hunt%40er", "hunt@er", "robot"}
-    assert url.connect == "https://robot:hunt%40er@example.com/a"
-
-
-@pytest.mark.parametrize(
-    ("text", "clean"),
-    [
-        pytest.param("at https://u:p@e.com/a and", "at https://e.com/a and", id="inside-a-sentence"),
-        pytest.param("https://t@e.com ssh://u:p@f.com", "https://e.com ssh://f.com", id="several"),
-        pytest.param("https://u:p@q@e.com/a@b", "https://e.com/a@b", id="at-in-password-and-path"),
-        pytest.param("git@e.com:a", "git@e.com:a", id="scp-style-has-none"),
-    ],
-)
-def test_redact(text: str, clean: str) -> None:
-    assert redact(text) == clean
-
-
 @given(st.text("abc:/@.%20[]\\-~", max_size=30))
 def test_any_text_is_an_address_or_refused(text: str) -> None:
     for start in ("", "https://", "https://u:sesame@", "ssh://", "git@e.com:"):
@@ -139,20 +116,19 @@ def test_any_text_is_an_address_or_refused(text: str) -> None:
     ],
 )
 def test_check_allowed(url: str, allowed: tuple[str, ...], ok: bool) -> None:
-    address = parse_url(url)
     if ok:
-        check_allowed(address, allowed)
+        check_allowed(parse_url(url), allowed)
         return
 
     with pytest.raises(UrlRefusedError):
-        check_allowed(address, allowed)
+        check_allowed(parse_url(url), allowed)
 
 
 @pytest.mark.parametrize(
     ("url", "host", "path"),
     [
         ("https://github.com/acme/fleet.git", "github.com", "acme/fleet"),
-        ("https://user:secret@GitHub.com:8443/acme/fleet/", "github.com", "acme/fleet"),
+        ("https://GitHub.com:8443/acme/fleet/", "github.com", "acme/fleet"),
         ("ssh://git@git.example.com:2222/a/b/c", "git.example.com", "a/b/c"),
         ("git@github.com:acme/fleet.git", "github.com", "acme/fleet"),
         ("git@github.com:/acme/fleet", "github.com", "acme/fleet"),

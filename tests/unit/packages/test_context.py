@@ -100,10 +100,27 @@ def test_a_context_that_names_a_new_package(profile: Profile, root: dict[str, st
     assert ("db/package-context.yaml" in named, findings) == (inside, ())
 
 
-def test_ensure_context_leaves_a_foreign_file_alone() -> None:
-    before = tree({"package-context.yaml": "kind: Other\n"})
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param("kind: Other\n", id="another-kind"),
+        pytest.param(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: package-context}\ndata: {name: a}\n", id="another-name"
+        ),
+        pytest.param("# nothing\n", id="no-object"),
+    ],
+)
+def test_a_file_that_is_not_a_package_context_stays_as_it_is(content: str) -> None:
+    before = tree({"package-context.yaml": content})
+
+    assert ensure_context(before, "app", "app") == (before, ())
+    assert ensure_name(before, "app") == (before, ())
+    assert read_context(before) is None
+
+
+def test_a_package_context_that_is_not_yaml_is_a_finding() -> None:
+    before = tree({"package-context.yaml": "a: [\n"})
 
     after, findings = ensure_context(before, "app", "app")
 
     assert (after, len(findings)) == (before, 1)
-    assert read_context(before) is None

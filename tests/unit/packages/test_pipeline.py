@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from reconciler.packages.functions.function import Config, Function, FunctionContext, Item, Output, Result
+from reconciler.packages.functions.limits import DEFAULT_LIMITS
 from reconciler.packages.functions.registry import BUILTIN, Found
 from reconciler.packages.kptfile import FunctionSpec
 from reconciler.packages.pipeline import RenderFailure, RenderResult, render
@@ -40,6 +41,7 @@ class Recorder:
     def __init__(self, **functions: Function) -> None:
         self.functions = functions
         self.calls: Calls = []
+        self.limits = DEFAULT_LIMITS
 
     def find(self, spec: FunctionSpec) -> Found | None:
         def call(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:

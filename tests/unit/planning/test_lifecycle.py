@@ -20,7 +20,7 @@ from reconciler.planning.lifecycle import (
 )
 from reconciler.planning.open_drafts import DraftedPackage, Offered, OpenDraft, Reason
 from reconciler.snapshot.objects import FILE, CommitId, ObjectId
-from tests.unit.planning.values import commit, destination, record, tree
+from tests.unit.planning.values import commit, destination, offer, record, tree
 
 GATE = Reason("GateNotMet", "gw: tested is not reported")
 FAULT = Reason("RenderFailed", "gw: Rendered is False")
@@ -48,6 +48,19 @@ def gated(**fields: object) -> DraftedPackage:
     return replace(GW, unmet=(GATE,), **fields)  # type: ignore[arg-type]
 
 
+CONFLICT = {"kind": "field", "pointer": "/spec/replicas", "local": 5, "upstream": 3, "chosen": "local", "rule": "D2"}
+
+
+def disputed() -> DraftedPackage:
+    """Return a package whose status file records a conflict."""
+    return replace(GW, status={"conflicts": [CONFLICT]})
+
+
+def remembered() -> DraftedPackage:
+    """Return a package whose conflict somebody removed from its status file."""
+    return replace(GW, record=replace(GW.record, put=offer("t1"), conflicts=(CONFLICT,)))
+
+
 CLASH = (*BOTH[:3], path("gw/x", fits=False))
 
 
@@ -62,6 +75,13 @@ CLASH = (*BOTH[:3], path("gw/x", fits=False))
         pytest.param(draft(DB, gated()), "db", "Propose", id="a-gate-of-another-package"),
         pytest.param(draft(DB, gated(), deploys=False), "", "Propose", id="a-gate-where-nobody-deploys"),
         pytest.param(draft(replace(GW, faults=(FAULT,)), deploys=False), "", "RenderFailed", id="a-fault-anywhere"),
+        pytest.param(draft(DB, disputed()), "", "ConflictsNotAccepted", id="conflicts"),
+        pytest.param(draft(DB, disputed()), "db", "Propose", id="conflicts-of-another-package"),
+        pytest.param(draft(DB, disputed(), deploys=False), "", "ConflictsNotAccepted", id="conflicts-anywhere"),
+        pytest.param(draft(DB, remembered()), "", "ConflictsNotAccepted", id="conflicts-that-only-the-state-has"),
+        pytest.param(
+            draft(DB, replace(GW, status={"conflicts": [1]})), "", "ConflictsNotAccepted", id="unreadable-conflicts"
+        ),
         pytest.param(draft(paths=CLASH), "", "BranchMoved", id="both-changed-a-file"),
         pytest.param(draft(paths=CLASH), "db", "Propose", id="both-changed-another-packages-file"),
         pytest.param(
@@ -84,6 +104,8 @@ def test_propose(one: OpenDraft, packages: str, expected: str) -> None:
         pytest.param(draft(), "", "NotProposed", id="not-proposed"),
         pytest.param(draft(proposed=OLD), "", "NotProposed", id="proposed-as-it-was"),
         pytest.param(draft(DB, gated(), proposed=HEAD), "", "GateNotMet", id="a-gate-closed-since"),
+        pytest.param(draft(DB, disputed(), proposed=HEAD), "", "ConflictsNotAccepted", id="conflicts"),
+        pytest.param(draft(DB, disputed(), proposed=HEAD), "db", "Publish db", id="conflicts-of-another-package"),
         pytest.param(draft(DB, gated(), proposed=HEAD), "db", "Publish db", id="a-gate-of-another-package"),
         pytest.param(draft(DB, gated()), "", "NotProposed GateNotMet", id="every-reason-is-told"),
         pytest.param(draft(proposed=HEAD, paths=BOTH[:2]), "gw", "Nothing", id="published-already"),
@@ -96,6 +118,15 @@ def test_approve(one: OpenDraft, packages: str, expected: str) -> None:
 def test_at_once_needs_no_proposal_but_every_gate() -> None:
     assert told(approve(draft(), (), at_once=True)) == "Publish whole db gw"
     assert told(approve(draft(DB, gated()), (), at_once=True)) == "GateNotMet"
+
+
+def test_conflicts_are_accepted_and_nothing_else_is() -> None:
+    one = draft(DB, disputed())
+
+    assert told(propose(one, (), accepts_conflicts=True)) == "Propose"
+    assert told(approve(one, (), at_once=True, accepts_conflicts=True)) == "Publish whole db gw"
+    assert told(approve(one, (), at_once=False, accepts_conflicts=True)) == "NotProposed"
+    assert told(propose(draft(DB, gated()), (), accepts_conflicts=True)) == "GateNotMet"
 
 
 def test_reject_takes_back_what_is_proposed_as_it_stands_or_was() -> None:

@@ -16,13 +16,14 @@ from reconciler.planning.removals import find_departures, kept_heads, lay_out_re
 from reconciler.planning.standing import Heads
 from reconciler.planning.state import DraftBranch, PackageRecord, Removal
 from reconciler.rules.guards import deletion_hash
-from reconciler.rules.variant import Guard, Place
+from reconciler.rules.variant import DeletionPolicy, Guard, Place, object_id
 from reconciler.rules.variants.naming import TargetKey
 from tests.unit.planning.values import GROUP, Tables, commit, destination, offer, owner, record, state, tree, variant
 
 BRANCH = "removals/berlin"
 FLEET = ObjectKey(GROUP, "PackageVariantSet", "default", "fleet")
-PUBLISHED = record(ours=offer("v1"), workspace=2, revision=1)
+SOURCES = {"gw.yaml": (object_id(owner().key),)}
+PUBLISHED = record(ours=offer("v1"), workspace=2, revision=1, sources=SOURCES)
 OF_SET = replace(PUBLISHED, owner=owner(made_by="fleet"))
 DRAFTED = record(put=offer("d1"), draft="drafts/berlin", workspace=1)
 PROPOSED = replace(PUBLISHED, removal=Removal(BRANCH, tree("v1")))
@@ -88,8 +89,12 @@ def test_by_policy_and_by_what_stands_there(
         pytest.param(claims(unplaced=[owner().key]), "", id="its-owner-stalls"),
         pytest.param(claims(complete=False), "DeletionHeld", id="a-file-is-unreadable"),
         pytest.param(claims(ownerless=True), "DeletionHeld", id="no-owner-at-all"),
-        pytest.param(claims(ownerless=True, acknowledged=HASH), "proposed", id="no-owner-at-all-and-acknowledged"),
-        pytest.param(claims(ownerless=True, acknowledged="f00"), "DeletionHeld", id="another-acknowledgement"),
+        pytest.param(
+            claims(ownerless=True, acknowledged=frozenset({HASH})), "proposed", id="no-owner-at-all-and-acknowledged"
+        ),
+        pytest.param(
+            claims(ownerless=True, acknowledged=frozenset({"f00"})), "DeletionHeld", id="another-acknowledgement"
+        ),
         pytest.param(
             claims(alike={("default", "gw"): ObjectKey(GROUP, "PackageVarient", "default", "gw")}),
             "DeletionHeld",
@@ -245,3 +250,96 @@ def test_peoples_commits_are_kept_when_their_branch_ends() -> None:
     ended = (End("drafts/berlin", commit("d1")),)
 
     assert kept_heads(on, find_departures(on, claims(), ()), ended) == (commit("d1"),)
+
+
+# the share of a target
+
+
+def several(published: int, gone: int, one: PackageRecord = PUBLISHED) -> tuple[Ground, Claims]:
+    """Berlin with published packages p0, p1, … of which the first `gone` are wanted no more, and 30 % may go."""
+    names = [f"p{number}" for number in range(published)]
+    tables = Tables({"b1": dict.fromkeys(names, "v1")})
+    packages = {name: replace(one, owner=owner(name)) for name in names}
+    on = Ground(destination(), state(packages=packages), Heads(commit("b1")), tables, "drafts/{repository}")
+    wanted = [replace(variant(name), place=Place("default", "berlin", name)) for name in names[gone:]]
+    return on, claims(*wanted, max_delete_percent=30)
+
+
+def how(on: Ground, who: Claims) -> list[str]:
+    return told(on, who).split()
+
+
+@pytest.mark.parametrize(
+    ("published", "gone", "expected"),
+    [
+        pytest.param(1, 1, "DeletionHeld", id="the-only-one"),
+        pytest.param(2, 1, "DeletionHeld", id="one-of-two-is-half"),
+        pytest.param(3, 1, "DeletionHeld", id="one-of-three-is-a-third"),
+        pytest.param(4, 1, "proposed", id="one-of-four"),
+        pytest.param(10, 3, "proposed", id="exactly-the-share"),
+        pytest.param(10, 4, "DeletionHeld", id="one-more-than-the-share"),
+        pytest.param(10, 10, "DeletionHeld", id="all"),
+    ],
+)
+@pytest.mark.parametrize("deletion", ["delete", "orphan"])
+def test_a_target_gives_up_no_more_than_its_share_at_once(
+    published: int, gone: int, expected: str, deletion: DeletionPolicy
+) -> None:
+    on, who = several(published, gone, replace(PUBLISHED, deletion=deletion))
+    leaves = "orphaned" if deletion == "orphan" and expected == "proposed" else expected
+
+    assert how(on, who) == [leaves] * gone
+
+
+def test_the_finding_names_the_line_that_releases_the_removals_of_a_target() -> None:
+    on, who = several(2, 1)
+    token = deletion_hash([TargetKey("berlin", "p0")])
+
+    (held,) = find_departures(on, who, ()).held
+
+    assert f'annotate Repository berlin with reconciler.dev/ack-deletions: "{token}"' in held.finding.message
+    assert "1 of 2 published packages of Repository berlin would be deleted (berlin/p0)" in held.finding.message
+    assert (held.on_target, held.finding.where) == (2, destination().where)
+    assert how(on, replace(who, acknowledged=frozenset({token}))) == ["proposed"]
+    assert how(on, replace(who, acknowledged=frozenset({"f00"}))) == ["DeletionHeld"]
+
+
+def test_packages_that_come_later_are_no_reason_to_release_what_is_held() -> None:
+    on, who = several(10, 2)
+    before = {name: replace(one, outcome={"kind": "held", "onTarget": 2}) for name, one in on.state.packages.items()}
+
+    assert how(on, who) == ["proposed"] * 2
+    assert how(replace(on, state=state(packages=before)), who) == ["DeletionHeld"] * 2
+
+
+def test_a_confirmation_counts_for_what_is_left_of_the_removals_that_it_named() -> None:
+    on, who = several(2, 1)
+    message = 'to confirm, annotate Repository berlin with reconciler.dev/ack-deletions: "cafe"'
+    told_before = {"kind": "held", "findings": [{"message": message}], "onTarget": 3}
+    packages = {**on.state.packages, "p0": replace(on.state.packages["p0"], outcome=told_before)}
+
+    assert how(replace(on, state=state(packages=packages)), replace(who, acknowledged=frozenset({"cafe"}))) == [
+        "proposed"
+    ]
+
+
+def test_what_is_confirmed_at_its_set_is_not_asked_about_at_the_target() -> None:
+    on, who = several(2, 1)
+    packages = {name: replace(one, owner=owner(name, made_by="fleet")) for name, one in on.state.packages.items()}
+    on = replace(on, state=state(packages=packages))
+    place = frozenset({Place("default", "berlin", "p0")})
+
+    assert how(on, replace(who, guards={FLEET: Guard(place)})) == ["DeletionHeld"]
+    assert how(on, replace(who, guards={FLEET: Guard(place, confirmed=place)})) == ["proposed"]
+
+
+def test_a_record_without_the_file_of_its_owner_waits_for_a_confirmation() -> None:
+    on, who = several(10, 1, replace(PUBLISHED, sources={}))
+    token = deletion_hash([TargetKey("berlin", "p0")])
+
+    assert how(on, who) == ["DeletionHeld"]
+    assert how(on, replace(who, acknowledged=frozenset({token}))) == ["proposed"]
+
+
+def test_drafts_that_were_never_published_do_not_count() -> None:
+    assert told(ground(DRAFTED, None, "d1"), claims(max_delete_percent=30)) == "withdrawn"

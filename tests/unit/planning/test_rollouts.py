@@ -163,13 +163,28 @@ def test_what_has_come_to_a_cluster_stays_while_not_all_is_known(
     assert opened(Progresses(known, ANSWERS, MILE, {}).rollouts(LATER)) == expected
 
 
-def test_what_has_come_to_a_cluster_goes_back_where_a_package_is_behind() -> None:
-    known = {
-        "berlin": surveyed(made_with(TODAY, "v3"), "v2", GW),
-        "lisbon": surveyed(arrived(TODAY), "v2", LISBON),
-    }
+@pytest.mark.parametrize(
+    ("went_back", "expected"),
+    [pytest.param(False, ["berlin", "lisbon"], id="a-new-version"), pytest.param(True, ["berlin"], id="a-revert")],
+)
+def test_an_open_wave_closes_only_where_a_package_went_back(went_back: bool, expected: list[str]) -> None:
+    assert RULE
+    drafted = made_with(TODAY, "v3")
+    text = MILE.rollouts[RULE].text
+    reverted = Revision(2, commit("b2"), replace(offer("v3"), rules={RULE: text}))
+    berlin = replace(drafted, revisions=(*drafted.revisions, reverted)) if went_back else drafted
+    known = {"berlin": surveyed(berlin, "v2", GW), "lisbon": surveyed(arrived(TODAY), "v2", LISBON)}
 
-    assert opened(Progresses(known, ANSWERS, MILE, {}).rollouts(LATER)) == ["berlin"]
+    assert opened(Progresses(known, ANSWERS, MILE, {}).rollouts(LATER)) == expected
+
+
+def test_a_drafted_version_does_not_take_back_the_text_that_is_published() -> None:
+    assert RULE
+    drafted = made_with(TODAY, "v3")
+    ours = replace(offer("v2"), rules={RULE: MILE.rollouts[RULE].text})
+    published = replace(drafted, ours=ours, revisions=(Revision(1, commit("b1"), ours),))
+
+    assert opened(rollouts(published)) == ["berlin", "lisbon"]
 
 
 DOUBTFUL = made_with(TODAY, policies={"OverridePolicy/shop/sizing": {"resources": {}, "rules": [0]}})

@@ -97,6 +97,9 @@ class Tables:
         content = self.packages.get(commit, {}).get(package)
         return BlobId(found or f"status-{content}") if found or content else None
 
+    def obstacle(self, commit: CommitId, path: str, *, is_file: bool = False) -> str | None:
+        return None
+
     def files(self, tree: TreeId) -> FileTree:
         return FileTree({})
 

@@ -94,3 +94,11 @@ def test_a_secret_is_shown_without_values_and_comments_but_what_changed_is() -> 
 )
 def test_no_value_of_a_secret_is_in_a_diff(path: str, content: str) -> None:
     assert "hunter" not in diffs({path: content.format("hunter1")}, {path: content.format("hunter2")})
+
+
+def test_a_diff_contains_no_credentials_of_urls() -> None:
+    before = "upstream: {git: {repo: 'https://robot:ses/ame@git.example/x.git'}}\n"
+
+    ((_, diff),) = file_diffs(tree({"Kptfile": before}), tree({"Kptfile": "upstream: {}\n"}))
+
+    assert "-upstream: {git: {repo: 'https://git.example/x.git'}}\n" in diff

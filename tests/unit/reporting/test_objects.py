@@ -15,6 +15,7 @@ from reconciler.planning.outcome import Draft, Rendered
 from reconciler.reporting.objects import StatusMemory, status_files
 from reconciler.rules.variant import ConfigStatus, RoomResult, Stalled
 from reconciler.snapshot.files import FileTree
+from reconciler.snapshot.objects import UNDATED_SECONDS
 from tests.unit.reporting.world import (
     COMMIT,
     GROUP,
@@ -213,6 +214,43 @@ def test_times_move_only_with_the_status_of_their_condition() -> None:
 
     assert [one["lastTransitionTime"] for one in status(other_words, GW)["conditions"]] == [THEN_TEXT, THEN_TEXT]
     assert [one["lastTransitionTime"] for one in status(cured, GW)["conditions"]] == [NOW_TEXT, THEN_TEXT]
+
+
+def times(files: Mapping[str, bytes]) -> list[str | None]:
+    return [one.get("lastTransitionTime") for one in status(files, GW)["conditions"]]
+
+
+def test_an_unknown_date_is_omitted() -> None:
+    undated = status_files(fleet(destination_plan(blocked(variant())), as_of=UNDATED_SECONDS), {})
+    dated = status_files(fleet(destination_plan(unchanged(variant())), as_of=NOW), undated)
+
+    assert b"lastTransitionTime" not in undated[GW]
+    # Ready became True at a known date. The date of Stalled stays unknown, because its status is the same.
+    assert times(dated) == [NOW_TEXT, None]
+
+
+def test_a_second_pass_without_a_date_writes_nothing() -> None:
+    plan = fleet(destination_plan(blocked(variant())), as_of=UNDATED_SECONDS)
+    before = status_files(plan, {})
+
+    assert status_files(plan, before) is before
+    assert status_files(replace(plan, as_of=NOW), before) is before
+
+
+def test_a_known_date_stays_when_a_pass_reads_no_commit_with_a_date() -> None:
+    before = status_files(fleet(destination_plan(blocked(variant())), as_of=THEN), {})
+    cured = status_files(fleet(destination_plan(unchanged(variant())), as_of=UNDATED_SECONDS), before)
+
+    assert times(cured) == [None, THEN_TEXT]
+
+
+def test_the_substitute_date_of_earlier_versions_is_removed() -> None:
+    plan = fleet(destination_plan(blocked(variant())), as_of=THEN)
+    before = {
+        path: one.replace(THEN_TEXT.encode(), b"2000-01-01T00:00:00Z") for path, one in status_files(plan, {}).items()
+    }
+
+    assert times(status_files(plan, before)) == [None, None]
 
 
 @pytest.mark.parametrize(

@@ -56,13 +56,12 @@ def test_the_plan_as_text() -> None:
     assert plan_text(whole(), max_diff_lines=12) == (
         f"Plan for {CONFIG}: 2 drafts for 2 destinations, 1 unchanged, 1 blocked, 1 stalled, 1 held, 2 errors\n"
         "\n"
-        "blocked eu-1/ill (PackageVariant default/ill): Error: it cannot be\n"
-        "stalled (PackageVariant default/odd): ValidationError: name it\n"
-        "held eu-1/old (PackageVariant default/old): DeletionHeld: package old is not wanted any more\n"
-        "\n"
         "PackageVariant/default/old: error DeletionHeld: package old is not wanted any more\n"
+        "  held: eu-1/old (PackageVariant default/old)\n"
         "pv.yaml:3: warning Alias: old spelling\n"
         "pv.yaml:7: error Broken: it cannot be\n"
+        "  blocked: eu-1/ill (PackageVariant default/ill)\n"
+        "stalled (PackageVariant default/odd): ValidationError: name it\n"
         "\n"
         "update eu-1/gw (PackageVariant default/edge-gw)\n"
         "  Deployment web: replicas 3 → 5\n"
@@ -101,13 +100,10 @@ def test_the_plan_as_markdown() -> None:
     ) == (
         f"# Plan for {CONFIG}: 1 draft for 1 destination, 1 blocked, 1 error\n"
         "\n"
-        "## In the way\n"
-        "\n"
-        "- ``blocked eu-1/ill (PackageVariant default/ill): Error: `x` is⏎<b>no</b>``\n"
-        "\n"
         "## Findings\n"
         "\n"
         "- ``pv.yaml:7: error Broken: `x` is⏎<b>no</b>``\n"
+        "  - `blocked: eu-1/ill (PackageVariant default/ill)`\n"
         "\n"
         "## `edit eu-1/gw (PackageVariant default/edge-gw)`\n"
         "\n"
@@ -190,6 +186,7 @@ def test_the_plan_as_data() -> None:
         "owner": "PackageVariant default/ill",
         "reason": "Error",
         "message": "it cannot be",
+        "causedBy": [{"code": "Broken", "file": "pv.yaml", "line": 7, "object": "PackageVariant/default/ill"}],
     }
     assert [one["code"] for one in data["findings"]] == ["DeletionHeld", "Alias", "Broken"]
 

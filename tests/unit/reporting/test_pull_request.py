@@ -55,10 +55,22 @@ def test_what_is_no_reason_to_write(standing: str) -> None:
 )
 def test_a_verdict_is_one_line(reasons: list[Reason], expected: str) -> None:
     words = RequestWords("", "", tuple(reasons), (), "")
-    assert (words.passed, words.verdict) == (not reasons, expected)
+    assert (words.passes(), words.verdict()) == (not reasons, expected)
+
+
+def test_accepted_conflicts_are_no_fault_any_more_and_gates_stay_one() -> None:
+    conflicts, gate = (Reason("ConflictsNotAccepted", "web"),), (Reason("GateNotMet", "web: tested"),)
+    words = RequestWords("", "", (), (), "", conflicts)
+    gated = RequestWords("", "", gate, (), "", conflicts)
+
+    assert (words.passes(), words.verdict()) == (False, "ConflictsNotAccepted: web")
+    assert words.passes(accepted=True)
+    assert words.verdict(accepted=True) == "nothing is in the way of publishing: a reviewer accepted the conflicts"
+    assert gated.verdict() == "ConflictsNotAccepted: web (and 1 more)"
+    assert (gated.passes(accepted=True), gated.verdict(accepted=True)) == (False, "GateNotMet: web: tested")
 
 
 def test_a_long_verdict_is_cut_to_what_a_check_holds() -> None:
     words = RequestWords("", "", (Reason("GateNotMet", "x" * 500), Reason("GateNotMet", "y")), (), "")
-    assert len(words.verdict) <= VERDICT_WIDTH
-    assert words.verdict.endswith("… (and 1 more)")
+    assert len(words.verdict()) <= VERDICT_WIDTH
+    assert words.verdict().endswith("… (and 1 more)")

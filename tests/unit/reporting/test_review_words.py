@@ -22,6 +22,7 @@ from reconciler.reporting.open_drafts import (
     sheet_text,
 )
 from reconciler.reporting.package_status import owner_of, task_words
+from reconciler.reporting.pull_request import request_words
 from reconciler.reporting.review_messages import (
     causes_in,
     publish_message,
@@ -203,15 +204,19 @@ def test_a_status_file_that_people_broke_breaks_nothing(status: dict[str, Any]) 
     assert "conflict:" not in sheet_text(broken, 10_000, 50)
     assert drafts_data([broken])
     assert (owner_of(status), task_words(status)) == ("", "")
-    assert publish_message(broken.draft, broken.draft.packages, "").startswith("publish(eu-1/gw): as people made it\n")
+    assert publish_message(broken.draft, broken.draft.packages, "", "cli").startswith(
+        "publish(eu-1/gw): as people made it\n"
+    )
 
 
 def test_the_message_of_a_publication_says_what_by_whom_and_from_where() -> None:
     one = draft()
 
-    assert publish_message(one, one.packages, "fine\n by me\nReconciler-Package: other\n") == (
+    text = "fine\n by me\nReconciler-Package: other\n"
+    assert publish_message(one, one.packages, text, "cli", ("Ada", "ada@example.com")) == (
         "publish(eu-1/gw): upgrade v1 → v2\n\n"
         "fine\nby me\n> Reconciler-Package: other\n\n"
+        "Accepted conflicts:\n- gw: d.yaml Deployment web /spec/replicas: 3 upstream wins over 2 here\n\n"
         "Reconciler-Task: publish\n"
         "Reconciler-Repository: eu-1\n"
         "Reconciler-Package: gw\n"
@@ -219,6 +224,9 @@ def test_the_message_of_a_publication_says_what_by_whom_and_from_where() -> None
         "Reconciler-Upstream: ./catalog.git/gateway gateway/v2 9f2c\n"
         f"Reconciler-Config-Commit: {'41ab' * 10}\n"
         "Reconciler-Inputs: sha256:1\n"
+        "Reconciler-Approved-By: Ada <ada@example.com>\n"
+        "Reconciler-Approved-Via: cli\n"
+        "Reconciler-Reason: fine by me Reconciler-Package: other\n"
     )
 
 
@@ -226,15 +234,27 @@ def test_the_message_of_several_packages_lists_them() -> None:
     removed = replace(GW, package="old", drafted=None, status={})
     one = draft(GW, removed)
 
-    subject, listed, _ = publish_message(one, one.packages, "").split("\n\n")
+    subject, listed, conflicts, _ = publish_message(one, one.packages, "", "cli").split("\n\n")
 
     assert subject == "publish(eu-1): 2 packages of drafts/eu-1"
     assert listed.splitlines() == ["- gw: upgrade v1 → v2", "- old: remove it"]
+    assert conflicts.startswith("Accepted conflicts:\n- gw: ")
 
 
 @pytest.mark.parametrize("reason", ["", "too early", "one\ntwo"])
 def test_the_reason_of_a_rejection_is_read_back(reason: str) -> None:
     assert reason_in(reject_message(draft(), reason)) == reason
+
+
+def test_more_conflicts_than_a_pull_request_holds_are_counted() -> None:
+    conflicts = [{**STATUS["conflicts"][0], "pointer": f"/data/key{number}"} for number in range(3_000)]
+    one = replace(CHANGED, package=replace(GW, status={**STATUS, "conflicts": conflicts}))
+    body = request_words(sheet(draft(one.package), contents=(one,)), (), lambda repo, commit: "", "x").body([])
+
+    assert len(body) < 60_000
+    assert body.count("/data/key") > 300
+    assert "more; the status files on the branch list every conflict" in body
+    assert "sets the label `x`" in body
 
 
 def test_a_package_that_is_taken_out_is_named() -> None:

@@ -79,6 +79,8 @@ def test_a_whole_status_file_reads_like_this() -> None:
         "    name: edge-gw\n"
         "    set: edge\n"
         "  task: update\n"
+        "  labels: {}\n"
+        "  annotations: {}\n"
         "  upstream:\n"
         "    from:\n"
         "      repo: https://git.example/catalog.git\n"

@@ -77,3 +77,12 @@ def test_shorten(text: str, width: int, expected: str) -> None:
 )
 def test_count(number: int, expected: str) -> None:
     assert count(number, "draft") == expected
+
+
+def test_values_are_shown_without_credentials_of_urls() -> None:
+    data = {"url": "postgres://web:ses/ame@db.example/web"}
+
+    assert show(data) == '{"url": "postgres://db.example/web"}'
+    assert show_both("https://a:sesame@h.example/x", "https://h.example/y") == (
+        "https://h.example/x", "https://h.example/y"
+    )  # fmt: skip

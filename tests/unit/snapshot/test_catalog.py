@@ -39,6 +39,51 @@ def names(found: Catalog) -> list[str]:
 
 
 @pytest.mark.parametrize(
+    ("api_version", "kind", "namespace"),
+    [
+        pytest.param("config.porch.kpt.dev/v1alpha1", "Repository", "default", id="porch"),
+        pytest.param("greenhouse.sap/v1alpha1", "Plugin", "default", id="plugin"),
+        pytest.param("greenhouse.sap/v1alpha1", "PluginPreset", "default", id="plugin-preset"),
+        pytest.param("greenhouse.sap/v1alpha1", "PluginDefinition", "default", id="plugin-definition"),
+        pytest.param("greenhouse.sap/v1alpha1", "PluginOverride", "default", id="plugin-override"),
+        pytest.param("greenhouse.sap/v1alpha1", "Cluster", "default", id="cluster"),
+        pytest.param("greenhouse.sap/v1alpha1", "Team", "default", id="team"),
+        pytest.param("greenhouse.sap/v1alpha1", "Organization", "_cluster", id="organization"),
+        pytest.param("greenhouse.sap/v1alpha1", "ClusterPluginDefinition", "_cluster", id="cluster-plugin-definition"),
+        pytest.param("core.kubeadmiral.io/v1alpha1", "OverridePolicy", "default", id="override-policy"),
+        pytest.param("core.kubeadmiral.io/v1alpha1", "PropagationPolicy", "default", id="propagation-policy"),
+        pytest.param("core.kubeadmiral.io/v1alpha1", "ClusterOverridePolicy", "_cluster", id="cluster-policy"),
+        pytest.param("core.kubeadmiral.io/v1alpha1", "FederatedCluster", "_cluster", id="federated-cluster"),
+        pytest.param("platform/v1alpha1", "EnvBinding", "default", id="binding"),
+        pytest.param("platform/v1alpha1", "Component", "default", id="component"),
+        pytest.param("platform/v1alpha1", "PublicApi", "default", id="generated-kind"),
+        pytest.param("platform/v1alpha1", "ComponentDefinition", "_cluster", id="component-definition"),
+        pytest.param("platform/v1alpha1", "ComponentType", "_cluster", id="component-type"),
+        pytest.param("platform/v1alpha1", "Addon", "_cluster", id="addon"),
+        pytest.param("reconciler.dev/v1alpha1", "Build", "default", id="build"),
+        pytest.param("reconciler.dev/v1alpha1", "Environment", "_cluster", id="environment"),
+        pytest.param("kafka.strimzi.io/v1", "Kafka", "_cluster", id="plain-custom-resource"),
+        pytest.param("v1", "ConfigMap", "_cluster", id="plain-resource"),
+    ],
+)
+@pytest.mark.parametrize("written", ["{name: a}", '{name: a, namespace: ""}', "{name: a, namespace: null}"])
+def test_the_namespace_of_an_object_that_states_none(api_version: str, kind: str, namespace: str, written: str) -> None:
+    text = f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {written}\n"
+
+    assert names(read({"a.yaml": text})) == [f"{kind}/{namespace}/a"]
+
+
+def test_a_missing_namespace_and_default_are_one_object() -> None:
+    text = "apiVersion: greenhouse.sap/v1alpha1\nkind: Plugin\nmetadata: {name: a%s}\n"
+
+    assert codes(read({"a.yaml": text % "", "b.yaml": text % ", namespace: default"})) == ["DuplicateObject"] * 2
+
+
+def codes(found: Catalog) -> list[str]:
+    return [one.code for one in found.findings]
+
+
+@pytest.mark.parametrize(
     ("path", "expected"),
     [
         pytest.param("a.yaml", True, id="yaml"),
@@ -205,21 +250,27 @@ def test_what_would_count_with_a_name_is_not_gone_without(document: str, told: b
 
 
 @pytest.mark.parametrize(
-    ("api_version", "kind", "meant"),
+    ("text", "suggestion"),
     [
-        pytest.param("config.porch.kpt.dev/v1alpha1", "PackageVarient", "PackageVariant", id="a-slip"),
-        pytest.param("config.porch.kpt.dev/v1alpha2", "packageVariantSet", "PackageVariantSet", id="another-case"),
-        pytest.param("config.porch.kpt.dev/v1alpha1", "Repositories", "", id="too-far-from-any"),
-        pytest.param("config.porch.kpt.dev/v1alpha1", "PackageRevision", "", id="a-kind-of-porch"),
-        pytest.param("example.org/v1", "PackageVarient", "", id="another-group"),
+        pytest.param(
+            "kind: PackageVariant\nmetadata: {name: a}\n", "PackageVariant of config.porch.kpt.dev", id="known"
+        ),
+        pytest.param("kind: PluginPrest\nspec: {}\n", "PluginPreset of greenhouse.sap", id="similar"),
+        pytest.param("kind: Kafka\nmetadata: {}\napiVersions: v1\n", "Kafka of kafka.strimzi.io", id="misspelt-field"),
+        pytest.param("kind: Kafka\nmetadata: {}\napiVersion: 1\n", "Kafka of kafka.strimzi.io", id="no-text"),
+        pytest.param("kind: Kafka\n", "", id="without-metadata-and-spec"),
+        pytest.param("kind: Deployment\nmetadata: {name: a}\n", "", id="another-kind"),
+        pytest.param("metadata: {name: a}\n", "", id="no-kind"),
+        pytest.param(f"kind: Kafka\nmetadata: {{annotations: {{{LOCAL}: 'true'}}}}\n", "", id="local-config"),
     ],
 )
-def test_a_kind_that_is_almost_ours_is_told(api_version: str, kind: str, meant: str) -> None:
-    document = f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: a}}\n"
-    found = read({"a.yaml": document}).findings
+def test_a_document_of_a_known_kind_without_api_version(text: str, suggestion: str) -> None:
+    found = read({"a.yaml": text})
 
-    assert [(one.code, one.where.line) for one in found] == ([("KindUnknown", 2)] if meant else [])
-    assert all(one.message.endswith(f'did you mean "{meant}"?') for one in found)
+    expected = [("UnknownKind", f"did you mean {suggestion}?")] if suggestion else []
+    assert [(one.code, one.message.partition("; ")[2]) for one in found.findings] == expected
+    assert all(one.severity is Severity.WARNING for one in found.findings)
+    assert not found.objects
 
 
 def test_a_broken_file_spoils_itself_only() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from functools import lru_cache, reduce
+from functools import reduce
 from operator import getitem
 from typing import Any
 
 import jsonschema_rs
 import re2
 
+from reconciler.caching import cached
 from reconciler.krm.yaml import Path
 from reconciler.rules.composition import codes
 from reconciler.rules.composition.faults import Fault
@@ -83,7 +84,7 @@ class _Pattern:
             raise ValueError
 
 
-@lru_cache(_REMEMBERED)
+@cached(_REMEMBERED)
 def _validator(one: _Same, required: bool) -> jsonschema_rs.Validator:
     return _compiled(one.schema, required=required)
 

@@ -14,6 +14,7 @@ from reconciler.krm.schema import scope
 
 SCRIPT = Path(__file__).resolve().parents[4] / "scripts/make_schema_data.py"
 COMMITTED = resources.files("reconciler.krm.schema").joinpath("shapes.json").read_text()
+FIELD_NAMES = resources.files("reconciler.krm.schema").joinpath("field_names.json").read_text()
 # subresources, and kinds too young for us to be sure
 WITHOUT_A_SCOPE = {
     ("authentication.k8s.io", "TokenRequest"),
@@ -41,6 +42,16 @@ def test_the_data_is_what_the_script_makes() -> None:
     make = script()
 
     assert make.text(make.make()) == COMMITTED
+
+
+def test_the_field_names_are_what_the_script_makes() -> None:
+    pytest.importorskip("kubernetes_validate", reason="the schemas are an extra: k8s-schemas")
+    source = json.loads(FIELD_NAMES)["source"]
+    if source != f"kubernetes-validate {metadata.version('kubernetes-validate')}":
+        pytest.skip(f"the data was made from {source}")
+    make = script()
+
+    assert make.text(make.make_field_names()) == FIELD_NAMES
 
 
 def test_every_definition_is_reached_from_a_kind_and_exists() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from reconciler.krm.yaml import Document
 from reconciler.packages.functions.edits import EditError, all_commented, commented, visited_fields
+from reconciler.packages.functions.limits import Budget
 from reconciler.packages.kptfile import field_path
 from tests.unit.packages.builders import items
 
@@ -19,7 +20,7 @@ def test_the_lists_of_a_mapping_come_first() -> None:
 def test_a_comment_without_a_place() -> None:
     item = items("apiVersion: v1\nl: [a, b]\nm: c\n")[0]
 
-    changed, faults = commented(item, {("l", 0): "# x", ("m",): "# y", ("l", 2): "# z"})
+    changed, faults = commented(item, {("l", 0): "# x", ("m",): "# y", ("l", 2): "# z"}, Budget())
 
     assert changed.document.text == "apiVersion: v1\nl: [a, b]\nm: c # y\n"
     assert {path: fault.partition(" at ")[0] for path, fault in faults.items()} == {
@@ -31,7 +32,7 @@ def test_all_comments_or_none() -> None:
     item = items("apiVersion: v1\nl: [a, b]\n")[0]
 
     with pytest.raises(EditError, match="end of line"):
-        all_commented(item, {("apiVersion",): "# y", ("l", 0): "# x"})
+        all_commented(item, {("apiVersion",): "# y", ("l", 0): "# x"}, Budget())
 
 
 def test_many_comments_are_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +42,9 @@ def test_many_comments_are_written_at_once(monkeypatch: pytest.MonkeyPatch) -> N
     look = Document._commented
     monkeypatch.setattr(Document, "_commented", lambda *given: looks.append(given) or look(*given))
 
-    changed, faults = commented(item, {**{("data", f"k{number}"): "# y" for number in range(64)}, ("l", 0): "# x"})
+    changed, faults = commented(
+        item, {**{("data", f"k{number}"): "# y" for number in range(64)}, ("l", 0): "# x"}, Budget()
+    )
 
     assert (changed.document.text.count("# y"), list(faults)) == (64, [("l", 0)])
     assert len(looks) < 20

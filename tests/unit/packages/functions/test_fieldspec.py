@@ -42,7 +42,7 @@ def test_targets(spec: FieldSpec, expected: list[Any]) -> None:
 
 
 def test_read_field_specs() -> None:
-    entries = [{"path": "a", "group": "g", "kind": "K", "version": "v", "create": True}, {"kind": "no path"}, "text"]
+    entries = [{"path": "a", "group": "g", "kind": "K", "version": "v", "create": True}, {"kind": "no path"}]
 
     assert read_field_specs(entries) == (FieldSpec("a", "K", "g", "v", create=True),)
     assert read_field_specs(None) == ()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.packages.functions.function import Item
+from reconciler.packages.functions.limits import Budget
 from reconciler.packages.functions.name_references import followed_names
 from reconciler.packages.kptfile import field_path
 
@@ -96,7 +97,7 @@ def holding(path: str, value: Any) -> Any:
 def test_references(target: str, referrer: str, path: str) -> None:
     renamed = resource(target, "old")
     item = resource(referrer, "me", **holding(path, "old"))
-    found = followed_names([item], {renamed: "new"})[item]
+    found = followed_names([item], {renamed: "new"}, Budget())[item]
 
     assert [(field_path(at), name) for at, name in found] == [(path, "new")]
 
@@ -158,4 +159,4 @@ BINDING, ACCOUNT = f"{RBAC} RoleBinding", "v1 ServiceAccount"
     ],
 )
 def test_what_is_meant(target: Item, item: Item, follows: bool) -> None:
-    assert bool(followed_names([item], {target: "new"})[item]) is follows
+    assert bool(followed_names([item], {target: "new"}, Budget())[item]) is follows

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from reconciler.packages.functions.function import FunctionContext, Output
@@ -16,6 +18,26 @@ def call(kptfile: str, *, setters: str = SETTERS, project: str = "mine") -> Outp
     """Return what the function makes of a package."""
     package = [*items(kptfile, "Kptfile"), *items(setters, "s.yaml")] if kptfile else items(setters, "s.yaml")
     return set_project_id(package, config("ConfigMap", {"project-id": project}), FunctionContext())
+
+
+@pytest.mark.parametrize(("version", "image"), [((0, 1, 0), "v0.1"), ((0, 2, 0), "v0.2")], ids=["older", "newer"])
+def test_the_setter_reaches_the_kptfiles_of_subpackages(version: tuple[int, int, int], image: str) -> None:
+    texts = {
+        "": KPTFILE,
+        "sub": f"{KPTFILE}pipeline:\n  mutators:\n  - image: apply-setters\n    configPath: s.yaml\n",
+        "sub/other": f"{KPTFILE}pipeline:\n  mutators:\n  - image: apply-setters\n    configMap: {{a: b}}\n",
+    }
+    package = [replace(items(text, "Kptfile")[0], package=path) for path, text in texts.items()]
+    package.append(replace(items(SETTERS, "s.yaml")[0], package="sub"))
+
+    output = set_project_id(package, config("ConfigMap", {"project-id": "mine"}), FunctionContext("safe", version))
+
+    root, _, other, setters = output.items
+    assert root.data["pipeline"]["mutators"] == [
+        {"image": f"gcr.io/kpt-fn/apply-setters:{image}", "configMap": {"project-id": "mine"}}
+    ]
+    assert other.data["pipeline"]["mutators"][0]["configMap"] == {"a": "b", "project-id": "mine"}
+    assert setters.data["data"] == {"project-id": "mine"}
 
 
 @pytest.mark.parametrize(

@@ -167,6 +167,19 @@ status:
     }
 
 
+def test_other_fields_of_a_section_stay_when_its_conditions_and_gates_go() -> None:
+    info, status = {"description": "kept"}, {"custom": "kept"}
+    text = f"""{HEAD}metadata:
+  name: a
+info: {{description: kept, readinessGates: [{{conditionType: old}}]}}
+status: {{custom: kept, conditions: [{{type: old, status: "True"}}]}}
+"""
+
+    edited = read(dedent(text)).with_conditions_and_gates([], [])
+
+    assert (edited.data["info"], edited.data["status"]) == (info, status)
+
+
 def test_new_sections_stand_where_upstream_writes_them() -> None:
     followed = new_kptfile("app").with_pipeline([{"image": "a"}], []).with_upstream("r", "/d", "main", "c0ffee")
 

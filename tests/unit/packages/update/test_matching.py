@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.krm.yaml import YamlFile
 from reconciler.packages.parsing import parse_cached
-from reconciler.packages.update.matching import Entry, Group, duplicates, match
+from reconciler.packages.update.matching import Entry, Group, duplicates, match, with_positions
 from tests.unit.packages.update.builders import thing
 
 
@@ -43,6 +43,31 @@ def test_match(
     sides = [[entry for path, name in side for entry in entries(path, name)] for side in (origin, updated, local)]
 
     assert shown(match(sides, moved=True, noted=False)) == expected
+
+
+@pytest.mark.parametrize(
+    ("origin", "updated", "local", "expected"),
+    [
+        pytest.param(["new"], ["old"], ["new"], ["x.new x.old x.new"], id="renamed"),
+        pytest.param(["new"], ["old"], [], ["x.new x.old -"], id="deleted-here"),
+        pytest.param(["new"], ["old"], ["old"], ["x.new x.old x.old"], id="renamed-back-here"),
+        pytest.param(["a", "new"], ["a", "old"], ["new", "a"], ["x.new x.old x.new", "x.a x.a x.a"], id="second"),
+        pytest.param(["new"], ["old", "b"], ["new"], ["x.new - x.new", "- x.old -", "- x.b -"], id="other-count"),
+        pytest.param(["new"], ["old"], ["new", "old"], ["x.new - x.new", "- x.old x.old"], id="both-here"),
+    ],
+)
+def test_match_by_position(origin: list[str], updated: list[str], local: list[str], expected: list[str]) -> None:
+    sides = [entries("x", *names) if names else [] for names in (origin, updated, local)]
+
+    assert shown(with_positions(match(sides, moved=True, noted=True))) == expected
+
+
+def test_documents_without_common_kind_or_name_are_not_matched_by_position() -> None:
+    other = parse_cached(thing("old").replace("kind: ", "kind: Other").encode())
+    assert isinstance(other, YamlFile)
+    sides = [entries("x", "new"), [Entry("", "x", 0, other.documents[0])], entries("x", "new")]
+
+    assert shown(with_positions(match(sides, moved=True, noted=True))) == ["x.new - x.new", "- x.old -"]
 
 
 def test_nameless_documents_are_not_followed() -> None:

@@ -93,7 +93,7 @@ def test_a_broken_file_ends_the_update_where_it_is_not_isolated() -> None:
 def test_every_deviation_is_off_in_compat() -> None:
     switches = [field.name for field in fields(MergeOptions) if field.type == "bool"]
 
-    assert {*CASES, "isolate_broken"} == set(switches)
+    assert {*CASES, "isolate_broken", "match_positions"} == set(switches)
     assert not any(getattr(compat_options(), name) for name in switches)
 
 

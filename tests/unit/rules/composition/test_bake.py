@@ -77,7 +77,26 @@ def world(*addons: dict[str, Any], config: Mapping[str, Any] | None = None, **mo
     return World(DEFINITION, named, uses)
 
 
+NESTED = "/spec/nested"
+
 SAME = [
+    pytest.param(world(gauge(patch("/spec/replicas", 1, op="merge"))), {}, id="merge-of-a-number-into-a-number"),
+    pytest.param(
+        world(
+            gauge(patch(NESTED, {"x": {"p": "${spec.v}"}}), fields={"v": "string | default=a"}),
+            gauge(patch(NESTED, {"x": {"p": 9}})),
+        ),
+        {},
+        id="another-addon-replaces-a-string-field",
+    ),
+    pytest.param(
+        world(
+            gauge(patch(NESTED, {"x": {"p": 9}})),
+            gauge(patch(NESTED, {"x": {"p": "${spec.v}"}}), fields={"v": "integer | default=1"}),
+        ),
+        {},
+        id="another-addon-sets-an-integer-field",
+    ),
     pytest.param(world(gauge(patch("/spec/paused", True))), {}, id="plain-value"),
     pytest.param(world(gauge(patch("/spec/x", "${metadata.name}-${env.name}"))), {}, id="what-components-have"),
     pytest.param(
@@ -483,7 +502,9 @@ REFUSED = [
     pytest.param(gauge(patch(f"{POD}/tolerations/-", 1)), "omit()", id="list-that-may-not-be-there"),
     pytest.param(gauge(patch(f"{POD}/tolerations", [])), "omit()", id="value-that-may-not-be-there"),
     pytest.param(
-        gauge(patch("/spec/replicas", 1, op="merge")), '"${spec.count}" decides', id="merge-into-an-expression"
+        gauge(patch("/spec/all", "${metadata.labels}"), patch("/spec/all", {"x": 1}, op="merge")),
+        "spec.patches[1].patch.value must be known before anything is rendered",
+        id="merge-into-an-expression",
     ),
     pytest.param(
         gauge(patch("/metadata/labels/tier", "${metadata.labels}", op="merge")),

@@ -242,7 +242,6 @@ def test_a_component_that_stands_twice_counts_for_nothing() -> None:
 @pytest.mark.parametrize(
     ("text", "kind", "reason"),
     [
-        pytest.param(component(namespace=""), "MarketStall", "NamespaceMissing", id="no-namespace"),
         pytest.param(component(data={}), "MarketStall", "UnknownField", id="a-field-beside-its-spec"),
         pytest.param(listing(wat=1), "Component", "UnknownField", id="without-a-type"),
     ],

@@ -192,8 +192,7 @@ def test_a_component_is_a_segment_of_a_path(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["Component", "MarketStall", "EnvBinding", "Build"])
-def test_what_belongs_to_a_namespace_says_to_which(kind: str) -> None:
-    assert whole(kind, namespace="") == [("NamespaceMissing", f"metadata.namespace must say where this {kind} belongs")]
+def test_a_namespace_must_be_a_valid_name(kind: str) -> None:
     ((code, message),) = whole(kind, namespace="a.b")
     assert code == INVALID[kind]
     assert "must be a name that namespaces can have" in message

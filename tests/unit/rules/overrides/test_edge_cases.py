@@ -274,6 +274,30 @@ def test_what_becomes_of_the_resource(data: Any, overriders: list[Any], pointer:
         ),
         pytest.param(ONE, patches("path: /spec/paused, value: true"), ["ReplaceCreatedMember"], id="38"),
         pytest.param(
+            {**meta(), "data": {}},
+            patches("path: /data/anything, value: x"),
+            ["ReplaceCreatedMember"],
+            id="any-key-of-a-map",
+        ),
+        pytest.param(
+            {**ONE, "apiVersion": "example.org/v1"},
+            patches("path: /spec/replcias, value: 3"),
+            ["ReplaceCreatedMember"],
+            id="unknown-field-of-a-custom-kind",
+        ),
+        pytest.param(
+            {**ONE, "apiVersion": "extensions/v1beta1"},
+            patches("path: /spec/rollbackTo, value: {}"),
+            ["ReplaceCreatedMember"],
+            id="unknown-field-of-a-version-without-schema",
+        ),
+        pytest.param(
+            {**ONE, "spec": {**ONE["spec"], "replcias": {"a": 1}}},
+            patches("path: /spec/replcias/a, value: 3", "operator: add, path: /spec/replcias/b, value: 3"),
+            [],
+            id="inside-an-unknown-field-that-the-resource-has",
+        ),
+        pytest.param(
             meta(labels={"a": "b", "c": "d"}),
             patches("operator: add, path: /metadata/labels, value: {a: x}"),
             ["PatchDroppedKeys"],

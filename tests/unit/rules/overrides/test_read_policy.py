@@ -175,9 +175,6 @@ def test_a_fault_is_found_when_the_policy_is_read(overriders: Any, code: str, fi
         pytest.param(
             {**policy([]), "apiVersion": "core.kubeadmiral.io/v1"}, "PolicyInvalid", "apiVersion", id="version"
         ),
-        pytest.param(
-            policy([], kind="OverridePolicy"), "NamespaceMissing", "metadata.namespace", id="namespaced-without-one"
-        ),
         pytest.param(policy([], namespace="shop"), "PolicyInvalid", "metadata.namespace", id="cluster-with-one"),
     ],
 )

@@ -145,8 +145,9 @@ def test_what_a_closed_wave_waits_for() -> None:
     [
         pytest.param({"canary": [Unknown(SHOP)]}, {"eu-1", "eu-2", "us-1", "vip"}, id="not-rendered"),
         pytest.param({"canary": [Unknown(SHOP), *SOAKED]}, {"eu-1", "eu-2", "us-1", "vip"}, id="others-are-published"),
-        pytest.param({"canary": [Unknown(SHOP), Behind("a/b")]}, set(), id="another-is-behind"),
-        pytest.param({"canary": FRESH}, set(), id="soaking"),
+        pytest.param({"canary": [Behind("a/b")]}, {"eu-1", "eu-2", "us-1", "vip"}, id="another-is-behind"),
+        pytest.param({"canary": [Unknown(SHOP), Behind("a/b", has_retreated=True)]}, set(), id="another-went-back"),
+        pytest.param({"canary": FRESH}, {"eu-1", "eu-2", "us-1", "vip"}, id="soaking"),
         pytest.param({"canary": SOAKED, "eu-1": [Unknown()]}, {"us-1", "vip"}, id="of-the-waves-that-are-closed"),
     ],
 )

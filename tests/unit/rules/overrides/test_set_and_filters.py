@@ -57,10 +57,15 @@ def patch(operator: str, path: str, *value: Any) -> dict[str, Any]:
             [{"name": "NEW"}],
             id="envs-where-there-are-none",
         ),
-        pytest.param(patch("set", "/spec/a/b/c", 1), "/spec/a", {"b": {"c": 1}}, id="missing-parents"),
+        pytest.param(
+            patch("set", "/spec/strategy/rollingUpdate/maxSurge", 1),
+            "/spec/strategy",
+            {"rollingUpdate": {"maxSurge": 1}},
+            id="missing-parents",
+        ),
         pytest.param(patch("set", "/spec/nothing/b", 1), "/spec/nothing", {"b": 1}, id="null-as-parent"),
         pytest.param(patch("set", "/metadata/labels/app", "x"), "/metadata/labels/app", "x", id="member"),
-        pytest.param(patch("set", "/spec/list/-", 1), "/spec/list", [1], id="missing-list"),
+        pytest.param(patch("set", f"{POD}/tolerations/-", {}), f"{POD}/tolerations", [{}], id="missing-list"),
         pytest.param(patch("set", "/spec/empty/0", 1), "/spec/empty", [1], id="behind-the-last"),
         pytest.param(patch("set", "/spec/ports/2", 1), "/spec/ports/2", 1, id="an-item-is-replaced"),
         pytest.param(

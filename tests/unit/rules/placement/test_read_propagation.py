@@ -100,7 +100,6 @@ def test_every_field_without_effect_is_told_once() -> None:
 @pytest.mark.parametrize(
     ("text", "code", "message"),
     [
-        pytest.param(policy(namespace=""), "NamespaceMissing", "metadata.namespace must say where", id="no-namespace"),
         pytest.param(
             policy(kind="ClusterPropagationPolicy"), "PropagationPolicyInvalid", "must be left out", id="a-namespace"
         ),

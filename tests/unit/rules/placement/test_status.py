@@ -30,7 +30,6 @@ from tests.unit.rules.placement.placement_world import (
             {"clusters": [], "clusterCount": 0, "resources": 0}, id="nothing-to-place",
         ),
         pytest.param([policy("{placement: 5}")], ("False", "PropagationPolicyInvalid"), {}, id="invalid"),
-        pytest.param([policy(namespace="")], ("False", "NamespaceMissing"), {}, id="without-namespace"),
     ],
 )  # fmt: skip
 def test_status(texts: list[str], ready: tuple[str, str], fields: Mapping[str, object]) -> None:

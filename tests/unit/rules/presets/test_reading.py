@@ -94,9 +94,6 @@ SIZE = definition([option("size", "int", 1)])
             "a b",
             id="selector",
         ),
-        pytest.param(
-            {"namespace": ""}, "NamespaceMissing", "/metadata/namespace", "which organization", id="no-namespace"
-        ),
     ],
 )
 def test_a_preset_that_is_wrong(more: dict[str, Any], code: str, pointer: str, says: str) -> None:
@@ -228,7 +225,6 @@ def test_a_pattern_is_only_warned_of(value: str, codes: list[str]) -> None:
             {"clusters": {"matchLabels": {"a b": "c"}}}, "SelectorInvalid", "/spec/clusterSelector", id="selector"
         ),
         pytest.param({"colour": "red"}, "PluginOverrideInvalid", "/spec", id="unknown"),
-        pytest.param({"namespace": ""}, "NamespaceMissing", "/metadata/namespace", id="no-namespace"),
     ],
 )
 def test_an_override_that_is_wrong(more: dict[str, Any], code: str, pointer: str) -> None:

@@ -21,7 +21,7 @@ REPOSITORIES = """\
 apiVersion: config.porch.kpt.dev/v1alpha1
 kind: Repository
 metadata: {name: catalog}
-spec: {git: {repo: "https://reader:secret@git.example/catalog", directory: packages}}
+spec: {git: {repo: "https://git.example/catalog", directory: packages}}
 ---
 apiVersion: config.porch.kpt.dev/v1alpha1
 kind: Repository

@@ -17,7 +17,7 @@ TWIN = """\
 apiVersion: config.porch.kpt.dev/v1alpha1
 kind: Repository
 metadata: {name: twin}
-spec: {deployment: true, git: {repo: "https://other:secret@git.example/fleet.git", branch: clusters/berlin}}
+spec: {deployment: true, git: {repo: "https://git.example/fleet.git", branch: clusters/berlin}}
 ---
 apiVersion: config.porch.kpt.dev/v1alpha1
 kind: Repository

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reconciler.krm.yaml import emit, parse
-from reconciler.rules.variant import Mutated
+from reconciler.rules.variant import Earlier, Mutated
 from reconciler.rules.variants.injection import inject
 from reconciler.rules.variants.model import Injector
 from reconciler.rules.variants.points import find_points
@@ -62,9 +62,10 @@ def data_of(files: FileTree, path: str, index: int = 0) -> Any:
 
 def injected(files: FileTree, injectors: Sequence[Injector], *objects: str, earlier: FileTree | None = None) -> Mutated:
     """Inject, check that it worked and that a second time changes nothing."""
-    result = inject(files, injectors, "default", view(*objects), earlier)
-    assert result.findings == ()
-    assert inject(result.files, injectors, "default", view(*objects), earlier).files == result.files
+    last = Earlier(earlier, earlier) if earlier is not None else None
+    result = inject(files, injectors, "default", view(*objects), last)
+    assert [one.code for one in result.findings if one.code != "InjectionMissing"] == []
+    assert inject(result.files, injectors, "default", view(*objects), last).files == result.files
     return result
 
 
@@ -202,6 +203,28 @@ def test_a_point_left_open_keeps_its_content_and_says_why(
         {"type": "config.injection.Site.here", "status": "False", "reason": "NoResourceSelected", "message": message}
     ]
     assert gates(result) == ["config.injection.Site.here"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "earlier", "codes"),
+    [
+        pytest.param("required", False, [("InjectionMissing", "warning")], id="required-and-never-injected"),
+        pytest.param("required", True, [("InjectionMissing", "warning")], id="required-and-its-object-is-gone"),
+        pytest.param("optional", False, [], id="optional"),
+    ],
+)
+def test_a_required_point_without_an_object_is_a_warning_that_names_the_gate(
+    wanted: str, earlier: bool, codes: list[tuple[str, str]]
+) -> None:
+    files = tree(site=resource("Site", "here", wanted, {"cidr": "none"}))
+    before = inject(files, BER, "default", view(SITE_BER)).files if earlier else None
+    result = inject(files, BER, "default", view(SITE_NYC), Earlier(before, files) if before else None)
+
+    assert [(one.code, one.severity) for one in result.findings] == codes
+    for one in result.findings:
+        assert "Site/here" in one.message
+        assert 'the gate "config.injection.Site.here" keeps the draft from being published' in one.message
+        assert one.where.file == "site.yaml"
 
 
 def test_an_optional_point_left_open_has_no_gate() -> None:
@@ -359,6 +382,37 @@ def test_a_point_that_became_optional_keeps_its_gate_with_a_warning() -> None:
 
     assert gates(result) == ["config.injection.Site.here"]
     assert [(one.code, one.severity) for one in result.findings] == [("InjectionGateKept", "warning")]
+
+
+def as_optional(files: FileTree) -> FileTree:
+    return tree(site=OPTIONAL.replace("cidr: none", "cidr: other")).with_files({"mark.txt": files.id.encode()})
+
+
+def test_a_gate_of_the_last_output_stays_when_its_point_becomes_optional() -> None:
+    last = injected(tree(site=POINT), BER, SITE_BER).files
+    earlier = Earlier(last, tree(site=POINT), last)
+
+    result = inject(as_optional(last), BER, "default", view(SITE_BER), earlier)
+
+    assert gates(result) == ["config.injection.Site.here"]
+    assert [(one.code, one.severity) for one in result.findings] == [("InjectionGateKept", "warning")]
+
+
+def test_a_gate_that_a_person_removed_from_the_branch_stays_removed() -> None:
+    last = injected(tree(site=POINT), BER, SITE_BER).files
+    without_gate = last.with_files({"Kptfile": tree()["Kptfile"].data})
+
+    result = inject(as_optional(last), BER, "default", view(SITE_BER), Earlier(last, tree(site=POINT), without_gate))
+
+    assert (gates(result), result.findings) == ([], ())
+
+
+def test_a_gate_goes_with_its_point() -> None:
+    last = injected(tree(site=POINT), BER, SITE_BER).files
+
+    result = inject(tree(), BER, "default", view(SITE_BER), Earlier(last, tree(site=POINT), last))
+
+    assert (gates(result), result.findings) == ([], ())
 
 
 def test_every_question_is_in_the_trace() -> None:

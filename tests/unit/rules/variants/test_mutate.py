@@ -166,6 +166,25 @@ def test_a_pipeline_left_empty_goes() -> None:
     assert files["Kptfile"].data.decode() == KPTFILE.partition("pipeline:")[0]
 
 
+OWN = "{image: a, name: PackageVariant.front..0}"
+FOREIGN = "{image: b}"
+
+
+@pytest.mark.parametrize("mutators", [[], [OWN], [OWN, FOREIGN], [FOREIGN, OWN], [FOREIGN]])
+@pytest.mark.parametrize("validators", [[], [OWN], [OWN, OWN], [FOREIGN, OWN], [FOREIGN]])
+def test_earlier_functions_of_the_variant_are_removed_from_both_lists(
+    mutators: list[str], validators: list[str]
+) -> None:
+    lists = {"mutators": mutators, "validators": validators}
+    pipeline = "".join(f"  {kind}: [{', '.join(entries)}]\n" for kind, entries in lists.items() if entries)
+    kptfile = f"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: p\npipeline:\n{pipeline or '  {}'}\n"
+
+    files = mutated(tree(kptfile=kptfile), spec())
+
+    assert functions(files, "mutators") == [{"image": "b"}] * mutators.count(FOREIGN)
+    assert functions(files, "validators") == [{"image": "b"}] * validators.count(FOREIGN)
+
+
 def test_a_kptfile_that_is_none_takes_no_functions() -> None:
     functions = {"mutators": [{"image": "i"}]}
 

@@ -424,7 +424,7 @@ TEN = [f"p{number}" for number in range(10)]
         pytest.param(TEN, TEN, {}, None, id="nothing-to-delete"),
         pytest.param(TEN[:7], TEN, {}, None, id="thirty-percent-go"),
         pytest.param(TEN[:6], TEN, {}, "DeletionHeld", id="more-is-held"),
-        pytest.param(["p0"], ["p0", "p1"], {}, None, id="one-may-always-go"),
+        pytest.param(["p0"], ["p0", "p1"], {}, "DeletionHeld", id="one-of-two-is-half"),
         pytest.param(["p9"], ["p0"], {}, "DeletionHeld", id="but-not-the-only-one"),
         pytest.param([], TEN, {}, "NoTargets", id="all-for-lack-of-targets"),
         pytest.param([], [], {}, None, id="nothing-wanted-nothing-there"),
@@ -462,7 +462,7 @@ def test_a_held_deletion_says_how_to_confirm_it() -> None:
     [
         pytest.param(["p2"], {"p0": 1}, "DeletionHeld", id="the-only-one-there-was"),
         pytest.param(["p3", "p4"], {"p0": 3, "p1": 3}, "DeletionHeld", id="two-of-three"),
-        pytest.param(TEN[1:], {"p0": 3}, None, id="one-of-three-may-go"),
+        pytest.param(TEN[1:], {"p0": 3}, "DeletionHeld", id="one-of-three"),
         pytest.param(TEN[1:], {"p5": 1}, None, id="what-is-wanted-again-does-not-count"),
     ],
 )
@@ -477,7 +477,9 @@ def test_what_was_held_is_counted_as_it_was(kept: list[str], held: dict[str, int
 def test_what_a_skipped_target_may_stand_for_is_not_deleted() -> None:
     known = SkippedTarget(0, "RenderError", "", TargetKey("eu", "p1"))
 
-    assert guard_deletions(expansion_of(["p0"], [known]), eu("p0", "p1", "p2"), {}).now == tuple(eu("p2"))
+    there = eu("p0", "p1", "p2", "p3")
+
+    assert guard_deletions(expansion_of(["p0", "p3"], [known]), there, {}).now == tuple(eu("p2"))
     unknown = SkippedTarget(0, "RenderError", "")
     assert guard_deletions(expansion_of(["p0"], [unknown]), eu("p0", "p1", "p2"), {}) == Deletions()
 

@@ -1,0 +1,219 @@
+"""A secret in each place where one can be: it occurs in no output, commit message, status, file name or process."""
+
+from __future__ import annotations
+
+import base64
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from reconciler.cli import entry
+from reconciler.redaction import register_secret
+from tests.support.command_line import Ended, run_in
+from tests.support.git_env import git, read_refs
+from tests.support.git_http import GitHost, serve
+from tests.support.processes import find_in_processes
+from tests.support.world import STATE, World, catalog, config_map, package, repository, variant
+
+PROJECT = Path(__file__).resolve().parents[2]
+CANARIES = {
+    "git password": "canary-1-fe81",
+    "forge token": "canary-2-fe82",
+    "environment": "canary-3-fe83",
+    "URL of a Repository": "canary-4/fe84",
+    "URL without a scheme": "canary-5-fe85",
+    "Secret": "canary-6-fe86",
+    "URL in a Kptfile": "canary-7/fe87",
+    "URL in a resource": "canary-8/fe88",
+    "argument": "canary-9/fe89",
+}
+# parts count too, because a password with a slash may be cut at it
+NEEDLES = [part for text in CANARIES.values() for part in (text, text.partition("/")[2]) if part]
+NEEDLES += [base64.b64encode(CANARIES["Secret"].encode()).decode(), base64.b64encode(b"robot:canary-1-fe81").decode()]
+SECRET = f"""\
+apiVersion: v1
+kind: Secret
+metadata: {{name: web}}
+stringData: {{password: {CANARIES["Secret"]}}}
+data: {{other: {base64.b64encode(CANARIES["Secret"].encode()).decode()}}}
+"""
+KPTFILE_URL = f"https://robot:{CANARIES['URL in a Kptfile']}@git.example/x.git"
+PROCESSES = [["plan", "{config}"], ["sync", "{config}"]]
+COMMANDS = [
+    ["validate", "{config}"],
+    ["sync", "{config}", "-o", "json"],
+    ["status"],
+    ["report", "{config}", "-o", "json"],
+    ["drafts", "{config}"],
+    ["show", "berlin/web", "--config", "{config}"],
+    ["explain", "berlin/web", "--config", "{config}"],
+]
+
+
+@dataclass
+class Scene:
+    """A fleet behind a login, a config with mistakes, and what was written by all commands."""
+
+    world: World
+    environment: dict[str, str]
+    exposed: list[str] = field(default_factory=list)
+    output: dict[str, str] = field(default_factory=dict)
+
+    def start(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command as a process."""
+        command = [sys.executable, "-m", "reconciler", *self._words(arguments)]
+        done = subprocess.run(
+            command,
+            env=self.environment,
+            cwd=self.world.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        self.output[" ".join(arguments)] = done.stdout + done.stderr
+        return done
+
+    def run(self, *arguments: str) -> Ended:
+        """Run a command within this process, which is faster; it does not protect its environment."""
+        done = run_in(self.world.folder, self.environment, *self._words(arguments))
+        self.output[" ".join(arguments)] = done.stdout + done.stderr
+        return done
+
+    def _words(self, arguments: Sequence[str]) -> list[str]:
+        return [word.format(config=self.world.config) for word in arguments]
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    folder = tmp_path_factory.mktemp("canaries")
+    world = World.new(folder / "world")
+    database = f"postgres://web:{CANARIES['URL in a resource']}@db.example/web"
+    world.release("web", "v1", package("web", secret=SECRET, settings=config_map("settings", database=database)))
+    inner = {f"sub/{path}": text for path, text in package("sub").items()}
+    inner["sub/Kptfile"] += f"upstream: {{type: git, git: {{repo: '{KPTFILE_URL}', directory: /, ref: v1}}}}\n"
+    world.release("nested", "v1", {**package("nested"), **inner})
+    git(world.fleet, "config", "http.receivepack", "true")
+    with serve(GitHost(folder, login=f"robot:{CANARIES['git password']}")) as host:
+        files = {
+            "catalog.yaml": catalog().replace("./catalog.git", f"{host.url}/world/catalog.git"),
+            "berlin.yaml": repository("berlin", f"{host.url}/world/fleet.git"),
+            "leaky.yaml": repository("leaky", f"https://robot:{CANARIES['URL of a Repository']}@git.example/a.git"),
+            "bare.yaml": repository("bare", f"{CANARIES['URL without a scheme']}@git.example/a.git"),
+            "web.yaml": variant("web", "berlin", "web"),
+            "nested.yaml": variant("nested", "berlin", "nested"),
+            "lost.yaml": variant("lost", "leaky", "web"),
+        }
+        world.write(files)
+        (world.folder / "credentials").write_text(f"http://{host.login}@127.0.0.1:{host.port}\n")
+        (world.folder / "token").write_text(f"{CANARIES['forge token']}\n")
+        (world.folder / "reconciler.yaml").write_text(
+            f"fleet: {{url: '{host.url}/world/fleet.git'}}\ncache: cache\n"
+            f"git: {{credentials_file: {world.folder}/credentials, allowed_urls: ['{host.url}', 'https://git.example']}}\n"
+            f"forge: {{hosts: [{{url: '{host.url}/world', kind: gitea, api: 'http://127.0.0.1:1/api/v1',"
+            f" token_file: {world.folder}/token}}]}}\n"
+        )
+        environment = {
+            "PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(PROJECT),
+            "RECONCILER_TOKEN": CANARIES["environment"], "CI_JOB_TOKEN": CANARIES["environment"],
+        }  # fmt: skip
+        scene = Scene(world, environment)
+        host.observe = lambda: scene.exposed.extend(find_in_processes(*NEEDLES))
+        for command in PROCESSES:
+            scene.start(*command)
+        host.observe = lambda: None
+        for command in COMMANDS:
+            scene.run(*command)
+        yield scene
+
+
+def found_in(text: str) -> list[str]:
+    return [needle for needle in NEEDLES if needle in text]
+
+
+def test_the_scene_does_what_it_is_for(scene: Scene) -> None:
+    refs = read_refs(scene.world.fleet)
+
+    assert {"refs/heads/drafts/berlin", "refs/heads/reconciler/status"} <= refs.keys()
+    assert "postgres://db.example/web" in scene.output["show berlin/web --config {config}"]
+    assert CANARIES["Secret"] in scene.world.text("drafts/berlin", "web/secret.yaml")
+    assert scene.output["plan {config}"].count("CredentialInUrl") >= 3
+    assert all(scene.output.values()), "each command says something"
+
+
+@pytest.mark.parametrize("command", [" ".join(one) for one in (*PROCESSES, *COMMANDS)])
+def test_no_output_contains_a_secret(scene: Scene, command: str) -> None:
+    assert found_in(scene.output[command]) == []
+
+
+def test_no_process_shows_a_secret(scene: Scene) -> None:
+    assert scene.exposed == []
+
+
+def test_no_message_status_or_state_contains_a_secret(scene: Scene) -> None:
+    fleet = scene.world.fleet
+    for ref in read_refs(fleet):
+        assert found_in(git(fleet, "log", "--format=%an %ae %cn %ce %B", ref)) == [], ref
+        if "reconciler/" in ref:
+            # a state keeps the trees of drafts, Secrets included; what it records about them is JSON
+            files = ("destination.json", "packages") if ref.startswith(STATE) else (".",)
+            assert found_in(git(fleet, "log", "-p", "-m", "--root", "--format=", ref, "--", *files)) == [], ref
+        else:
+            assert found_in("\n".join(git(fleet, "ls-tree", "-r", "--name-only", ref).splitlines())) == [], ref
+    status = git(fleet, "grep", "-h", "", "refs/heads/drafts/berlin", "--", ".reconciler")
+    assert found_in(status) == []
+
+
+def test_no_file_of_the_cache_has_a_secret_in_its_name_or_settings(scene: Scene) -> None:
+    cache = scene.world.folder / "cache"
+    files = [path for path in cache.rglob("*") if "objects" not in path.parts]
+
+    assert files
+    for path in files:
+        content = path.read_text(errors="replace") if path.is_file() else ""
+        assert found_in(f"{path}\n{content}") == [], path
+
+
+ARGUMENT = f"u:{CANARIES['argument']}@h.example/a"
+
+
+@pytest.mark.parametrize(
+    ("environment", "arguments"),
+    [
+        pytest.param({"RECONCILER_FLEET__URL": f"https://{ARGUMENT}"}, ["plan", "{config}"], id="a-variable"),
+        pytest.param({}, ["plan", "{config}", "--fleet", f"https://{ARGUMENT}"], id="an-option"),
+        pytest.param({}, ["sync", ARGUMENT], id="an-argument-without-a-scheme"),
+        pytest.param({}, ["plan", "{config}", f"https://{ARGUMENT}"], id="too-many-arguments"),
+        pytest.param({}, ["pkg", "get", f"https://{ARGUMENT}/b"], id="a-package"),
+        pytest.param({}, ["pkg", "get", f"https://{ARGUMENT}.git/b@v1"], id="a-package-at-a-ref"),
+    ],
+)
+def test_a_secret_that_the_operator_wrote_is_refused_and_not_repeated(
+    scene: Scene, environment: dict[str, str], arguments: list[str]
+) -> None:
+    done = Scene(scene.world, scene.environment | environment).run(*arguments)
+
+    assert done.returncode == 3
+    assert done.stderr
+    assert found_in(done.stdout + done.stderr) == []
+
+
+def test_a_traceback_contains_no_secret(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    secret = "a-registered-password"
+    register_secret(secret)
+
+    def crash(*_: object, **__: object) -> None:
+        local = f"https://robot:{CANARIES['argument']}@git.example/a"
+        raise RuntimeError(f"cannot read {local} with {secret}")
+
+    monkeypatch.setattr(entry.commands, "main", crash)
+
+    assert entry.run(["plan"]) == 70
+    shown = capsys.readouterr().err
+    assert "RuntimeError: cannot read https://git.example/a with *****" in shown
+    assert found_in(shown) == []

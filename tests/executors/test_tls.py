@@ -1,0 +1,101 @@
+"""A Dask cluster is reached over mutual TLS: certificates of another authority get no connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from reconciler.executors.cluster import Cluster
+from reconciler.executors.errors import ExecutorUnusableError
+from reconciler.settings import Settings
+from reconciler.wiring.kitchen import SettingsKitchen
+
+pytest.importorskip("distributed", reason="the extra `dask` is not installed")
+dask = pytest.importorskip("dask")
+
+
+def dask_settings(folder: Path, authority: str) -> dict[str, object]:
+    """Return Dask settings with a certificate of an authority of this name, which is created."""
+    certificate, key = _write_certificate(folder, authority)
+    tls = {"ca-file": certificate}
+    tls |= {f"{role}.{part}": file for role in ("scheduler", "worker", "client")
+            for part, file in (("cert", certificate), ("key", key))}  # fmt: skip
+    return {f"distributed.comm.tls.{name}": file for name, file in tls.items()} | {
+        "distributed.comm.require-encryption": True
+    }
+
+
+def _write_certificate(folder: Path, name: str) -> tuple[str, str]:
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem, own = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    files = folder / f"{name}.pem", folder / f"{name}-key.pem"
+    files[0].write_bytes(certificate.public_bytes(pem))
+    files[1].write_bytes(key.private_bytes(pem, own, serialization.NoEncryption()))
+    return str(files[0]), str(files[1])
+
+
+@pytest.fixture
+def scheduler(tmp_path: Path) -> Iterator[str]:
+    """The address of a scheduler without workers whose certificate is of the authority `ours`."""
+    import distributed
+
+    with (
+        dask.config.set(dask_settings(tmp_path, "ours")),
+        distributed.LocalCluster(
+            n_workers=0, processes=False, dashboard_address="127.0.0.1:0", protocol="tls", host="127.0.0.1",
+            security=distributed.Security(), silence_logs=50,
+        ) as cluster,
+    ):  # fmt: skip
+        yield cluster.scheduler_address
+
+
+def test_a_certificate_of_the_same_authority_connects(scheduler: str) -> None:
+    client = Cluster(scheduler, SettingsKitchen("{}"))._connected()
+
+    assert client.status == "running"
+    client.close()
+
+
+def test_a_certificate_of_another_authority_does_not(scheduler: str, tmp_path: Path) -> None:
+    with dask.config.set(dask_settings(tmp_path, "theirs")), pytest.raises(ExecutorUnusableError, match="no scheduler"):
+        Cluster(scheduler, SettingsKitchen("{}"))._connected()
+
+
+@pytest.mark.parametrize(
+    ("address", "accepted"),
+    [
+        pytest.param("tls://scheduler:8786", True, id="tls"),
+        pytest.param("wss://scheduler:8786", True, id="web-socket-over-tls"),
+        pytest.param("tcp://127.0.0.1:8786", True, id="this-machine"),
+        pytest.param("tcp://localhost:8786", True, id="this-machine-by-name"),
+        pytest.param("tcp://[::1]:8786", True, id="this-machine-ipv6"),
+        pytest.param("tcp://scheduler:8786", False, id="another-machine"),
+        pytest.param("ws://scheduler:8786", False, id="web-socket"),
+        pytest.param("ucx://scheduler:8786", False, id="ucx"),
+        pytest.param("tcp://127.0.0.1.evil.example:8786", False, id="a-name-like-an-address"),
+        pytest.param("tcp://localhost.evil.example:8786", False, id="a-name-like-localhost"),
+    ],
+)
+def test_a_scheduler_elsewhere_needs_tls(address: str, accepted: bool) -> None:
+    if accepted:
+        Settings.model_validate({"rendering": {"dask": address}})
+        return
+
+    with pytest.raises(ValueError, match="must start with tls:// or wss://"):
+        Settings.model_validate({"rendering": {"dask": address}})

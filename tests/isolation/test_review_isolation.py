@@ -1,0 +1,95 @@
+"""An unexpected exception in a review command, a function call or an approval stays with its draft or package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from reconciler.daemon import acting, approvals
+from reconciler.daemon.acts import Verb
+from reconciler.krm.findings import errors
+from reconciler.packages.functions.registry import Found, Missing, Registry
+from reconciler.packages.kptfile import FunctionSpec
+from tests.support.world import World, package, small_world, variant
+
+ERRORS = (MemoryError, RecursionError, ValueError, OSError)
+IMAGE = "ghcr.io/kptdev/krm-functions-catalog/set-labels:v0.2.0"
+
+
+def _raising(original: Callable[..., Any], error: type[Exception], applies: Callable[..., bool]) -> Callable[..., Any]:
+    def wrapper(*arguments: Any, **options: Any) -> Any:
+        if applies(*arguments):
+            raise error("injected")
+        return original(*arguments, **options)
+
+    return wrapper
+
+
+@pytest.mark.parametrize("verb", ["propose", "approve", "reject"])
+@pytest.mark.parametrize("error", ERRORS)
+def test_a_draft_that_fails_in_a_review_command_leaves_the_others(
+    verb: Verb, error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = small_world(tmp_path / "world")
+    world.sync()
+    if verb == "reject":
+        world.act("propose")
+    is_berlin = lambda _, task, *__: task.destination.name == "berlin"  # noqa: E731
+    monkeypatch.setattr(acting, "_prepared", _raising(acting._prepared, error, is_berlin))
+
+    with capture_logs() as events:
+        acted = {one.repository: one for one in world.act(verb, at_once=True)}
+
+    assert {name: one.outcome for name, one in acted.items()} == {"berlin": "failed", "lisbon": "done"}
+    (event,) = (one for one in events if one["event"] == "internal_error")
+    assert event["reference"] in acted["berlin"].why
+    assert "injected" in event["traceback"]
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_a_function_call_that_fails_is_the_error_of_its_package_and_names_the_function(
+    error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = small_world(tmp_path / "world")
+    files = package("metrics")
+    files["Kptfile"] += f"pipeline:\n  mutators:\n    - image: {IMAGE}\n      configMap:\n        tier: web\n"
+    world.release("metrics", "v9", files)
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v9")})
+    find = Registry.find
+
+    def find_raising(self: Registry, spec: FunctionSpec) -> Found | Missing | None:
+        found = find(self, spec)
+        return (
+            replace(found, function=_raising(found.function, error, lambda *_: True))
+            if isinstance(found, Found)
+            else found
+        )
+
+    monkeypatch.setattr(Registry, "find", find_raising)
+
+    report = world.sync()
+
+    assert report.outcomes["lisbon/gateway"] == "draft"
+    (finding,) = errors(report.report.plan.all_findings())
+    assert finding.code == "InternalError"
+    assert finding.message.startswith(f'package berlin/metrics: the function "{IMAGE}" of package ".": an unexpected')
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_an_approval_that_fails_leaves_everything_unpublished_and_is_reported(
+    error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_world(tmp_path / "world")
+    world = World(tmp_path / "world", approvals={"by_annotation": True})
+    is_berlin = lambda plan: plan.destination.name == "berlin"  # noqa: E731
+    monkeypatch.setattr(approvals, "watched", _raising(approvals.watched, error, is_berlin))
+
+    report = world.sync().report
+
+    assert {one.code for one in errors(report.plan.all_findings())} == {"InternalError"}
+    assert {name for name, one in report.written.items() if one.heads} == {"berlin", "lisbon"}

@@ -1,0 +1,104 @@
+"""`status.downstreamTargets` names the open draft, else the published package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.world import World, package, small_world, variant
+
+OWNER = "metrics-berlin"
+FIRST, SECOND = "berlin.metrics.packagevariant-1", "berlin.metrics.packagevariant-2"
+AT_V1 = {"metrics.yaml": variant(OWNER, "berlin", "metrics")}
+AT_V2 = {"metrics.yaml": variant(OWNER, "berlin", "metrics", "v2")}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Return a world where v1 of `metrics` is published, and v2 is on a draft."""
+    world = small_world(tmp_path)
+    world.sync()
+    world.merge("berlin")
+    world.sync()
+    assert targets(world) == [FIRST]
+    world.release("metrics", "v2", package("metrics", image="2.0"))
+    world.write(AT_V2)
+    world.sync()
+    assert targets(world) == [SECOND]
+    return world
+
+
+def targets(world: World, name: str = OWNER) -> list[str]:
+    found = world.status("PackageVariant", name).get("downstreamTargets", [])
+    assert isinstance(found, list)
+    return [one["name"] for one in found]
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(lambda world: world.delete("drafts/berlin"), id="the-draft-is-deleted"),
+        pytest.param(lambda world: world.act("drop", "berlin/metrics"), id="the-draft-is-dropped"),
+        pytest.param(lambda world: world.write(AT_V1), id="the-old-revision-is-set-again"),
+    ],
+)
+def test_without_a_draft_the_published_package_is_named(world: World, end: Callable[[World], object]) -> None:
+    end(world)
+    world.sync()
+
+    assert targets(world) == [FIRST]
+    assert world.settle().is_silent
+    assert targets(world) == [FIRST]
+
+
+def test_a_lost_status_branch_is_written_the_same(world: World) -> None:
+    world.delete("drafts/berlin")
+    world.sync()
+    before = world.status("PackageVariant", OWNER)
+    world.delete("reconciler/status")
+    world.sync()
+
+    assert world.status("PackageVariant", OWNER) == before
+
+
+def test_the_second_draft_is_named_when_it_is_published(world: World) -> None:
+    world.merge("berlin")
+    world.sync()
+
+    assert targets(world) == [SECOND]
+
+
+INVALID = AT_V1["metrics.yaml"].replace("downstream:", "downstreem:")
+NOT_FOUND = variant(OWNER, "berlin", "metrics", "v9")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        pytest.param(INVALID, "ValidationError", id="invalid"),
+        pytest.param(NOT_FOUND, "UpstreamNotFound", id="upstream-not-found"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("drafted", "expected"),
+    [pytest.param(True, SECOND, id="with-a-draft"), pytest.param(False, FIRST, id="published-only")],
+)
+def test_a_stalled_variant_keeps_its_target(world: World, text: str, reason: str, drafted: bool, expected: str) -> None:
+    if not drafted:
+        world.delete("drafts/berlin")
+        world.sync()
+    world.write({"metrics.yaml": text})
+    world.sync()
+
+    assert world.reason(OWNER, "Stalled") == reason
+    assert targets(world) == [expected]
+    assert world.settle().is_silent
+
+
+def test_a_stalled_variant_without_a_package_has_no_target(world: World) -> None:
+    world.write({"new.yaml": variant("new", "berlin", "new", "v9", upstream="metrics")})
+    world.sync()
+
+    assert targets(world, "new") == []

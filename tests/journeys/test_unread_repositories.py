@@ -1,0 +1,54 @@
+"""What could not be read is never reported as "nothing" or "unchanged", and the exit status tells so."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.beginnings import published
+from tests.support.command_line import run_in
+from tests.support.world import World
+
+CONFIG = ("--config", "config")
+COMMANDS = {
+    "plan": (("config",), 1),
+    "sync": (("config",), 1),
+    "validate": (("config",), 1),
+    "validate-rendered": (("config", "--rendered"), 1),
+    "drafts": (("config",), 1),
+    "show": (("berlin", *CONFIG), 1),
+    "verify": ((*CONFIG,), 1),
+    "explain": (("berlin/gateway", *CONFIG), 1),
+    "why": (("berlin/gateway", "Deployment/gateway", *CONFIG), 3),
+    "report": (("config",), 3),
+    "status": ((), 3),
+}
+_CLAIMS = ("nothing to draft,", "nothing of ours", "no draft", "no findings", "no effect", "nothing is")
+
+
+@pytest.fixture(scope="module")
+def unreadable(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a published fleet whose repository is gone, and was never read by this cache."""
+    world = published(tmp_path_factory.mktemp("unreadable"))
+    world.fleet.rename(world.folder / "gone.git")
+    shutil.rmtree(world.folder / "cache", ignore_errors=True)
+    return world
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_fleet_that_cannot_be_read_is_not_reported_as_nothing(unreadable: World, name: str) -> None:
+    arguments, status = COMMANDS[name]
+    options = ("--fleet", "fleet.git", "--cache", "cache")
+
+    done = run_in(unreadable.folder, _environment(), name.partition("-")[0], *arguments, *options)
+
+    assert done.returncode == status, done.stdout + done.stderr
+    assert "fleet.git" in done.stdout + done.stderr
+    assert not [claim for claim in _CLAIMS if claim in done.stdout]
+
+
+def _environment() -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "HOME": str(Path("/nonexistent"))}

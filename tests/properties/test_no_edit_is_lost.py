@@ -1,0 +1,176 @@
+"""Every kind of edit, at each moment, per kind of package: the next draft has it, or a record or finding names it.
+
+One world has a package for each edit, so that all of them take one pass. `RECONCILER_EDITS=all` runs every combination.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from reconciler.krm.yaml import parse
+from tests.support.local_changes import FILE, LINK, SUBMODULE, Change, Entry, commit_entries, read_entries
+from tests.support.policies import resource
+from tests.support.world import Pass, World, catalog, config_map, deployment, repository, variant
+
+ADA = b"# written by Ada"
+DRAFT, CLUSTER = "drafts/berlin", "clusters/berlin"
+Text = Callable[[bytes], bytes]
+
+
+def above_metadata(line: bytes) -> Text:
+    return lambda data: data.replace(b"\nmetadata:", b"\n" + line + b"\nmetadata:", 1)
+
+
+# what becomes of a text, and a pattern that finds the edit
+TEXTS: Mapping[str, tuple[Text, bytes]] = {
+    "trailing comment": (lambda data: data + ADA + b"\n", ADA),
+    "leading comment": (lambda data: ADA + b"\n" + data, ADA),
+    "comment in a document of its own": (lambda data: data + b"---\n" + ADA + b"\n", ADA),
+    "comment above a field": (above_metadata(ADA), ADA),
+    "comment at the end of a line": (lambda data: data.replace(b"\nkind: ", b" " + ADA + b"\nkind: ", 1), ADA),
+    "blank line": (above_metadata(b""), rb"\n\nmetadata:"),
+    "quotes": (lambda data: re.sub(rb"\nkind: (\w+)", rb"\nkind: '\1'", data, count=1), rb"kind: '"),
+    "order": (lambda data: re.sub(rb"^(apiV.*\n)(kind.*\n)", rb"\2\1", data, count=1), rb"^kind.*\napiV"),
+    "CRLF": (lambda data: data.replace(b"\n", b"\r\n"), rb"kind: \w+\r\n"),
+    "byte order mark": (lambda data: b"\xef\xbb\xbf" + data, b"\xef\xbb\xbf"),
+}
+ENTRIES: Mapping[str, Callable[[Entry], Entry | None]] = {
+    "executable": lambda entry: Entry("100755", entry.data),
+    "deletion": lambda entry: None,
+    "link": lambda entry: Entry(LINK, b"elsewhere"),
+    "submodule": lambda entry: Entry(SUBMODULE, b"1" * 40),
+    "binary": lambda entry: Entry(FILE, b"\0\xff"),
+}
+EDITS = (*TEXTS, *ENTRIES)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of package: where it is, which of its files are edited, and the config of its two versions."""
+
+    folder: str
+    files: tuple[str, ...]
+    evolve: Callable[[World, int, int], None]
+
+
+def upstream(world: World, step: int, count: int) -> None:
+    kptfile = f"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\ninfo:\n  description: version {step}\n"
+    files = {"Kptfile": kptfile, "deployment.yaml": deployment("app", image=f"{step}.0")}
+    world.release("app", f"v{step}", files | ({"gone.yaml": config_map("gone", a="1")} if step == 1 else {}))
+    wanted = (variant(f"p{number}", "berlin", f"p{number}", f"v{step}", "app") for number in range(count))
+    world.write({"catalog.yaml": catalog(), "variants.yaml": "---\n".join(wanted)})
+
+
+def placed(world: World, step: int, count: int) -> None:
+    for number in range(count):
+        limits = resource("ConfigMap", "limits", f"p{number}", on="berlin", cpu=f"'{step}'")
+        other = resource("ConfigMap", "gone" if step == 1 else "new", f"p{number}", on="berlin", cpu="'1'")
+        world.write({f"placed/p{number}.yaml": f"{limits}---\n{other}"})
+
+
+KINDS = {
+    "upstream": Kind("", ("deployment.yaml", "gone.yaml", "Kptfile", "package-context.yaml"), upstream),
+    "placement": Kind("resources/", ("configmap-limits.yaml", "configmap-gone.yaml"), placed),
+}
+MOMENTS = ("on a draft", "after the merge", "before the pass after the merge", "while an update is open")
+CASES = [(kind, moment) for kind in KINDS for moment in MOMENTS]
+
+
+def chosen(kind: Kind, moment: str) -> list[tuple[str, str]]:
+    """Return the edits of files that a case has: all of them, or its share."""
+    found = [(edit, file) for file in kind.files for edit in EDITS]
+    if os.environ.get("RECONCILER_EDITS") == "all":
+        return found
+    return [one for number, one in enumerate(found) if number % len(MOMENTS) == MOMENTS.index(moment)]
+
+
+def edited(edit: str, entry: Entry) -> Entry | None:
+    return ENTRIES[edit](entry) if edit in ENTRIES else Entry(entry.mode, TEXTS[edit][0](entry.data))
+
+
+def is_kept(edit: str, file: str, package: Mapping[str, Entry]) -> bool:
+    if edit in TEXTS:
+        return any(re.search(TEXTS[edit][1], one.data) for one in package.values())
+    now = package.get(file)
+    wanted = ENTRIES[edit](now or Entry(FILE, b""))
+    return now == wanted
+
+
+class Edited:
+    """A world with one package for each edit, and everything that was reported since."""
+
+    def __init__(self, folder: Path, kind: Kind, edits: list[tuple[str, str]]) -> None:
+        self.world = World.new(folder)
+        self.world.write({"clusters/berlin.yaml": repository("berlin")})
+        self.kind, self.edits = kind, edits
+        self.reported: dict[str, str] = {}
+
+    def evolve(self, step: int) -> None:
+        self.kind.evolve(self.world, step, len(self.edits))
+
+    def package(self, number: int) -> str:
+        return f"{self.kind.folder}p{number}"
+
+    def sync(self) -> Pass:
+        done = self.world.sync()
+        head = DRAFT if self.world.head(DRAFT) else CLUSTER
+        found = read_entries(self.world.fleet, f"refs/heads/{head}", ".reconciler")
+        for number in range(len(self.edits)):
+            package = self.package(number)
+            status = parse(found[f"{package}.yaml"].data).documents[0].data["status"]
+            about = (one.message for one in done.findings if f"{package}" in str(one.where))
+            more = [str(one.get("file")) for one in status.get("conflicts", ())]
+            self.reported[package] = " ".join([self.reported.get(package, ""), *about, *more])
+        return done
+
+    def edit(self, branch: str) -> None:
+        found = read_entries(self.world.fleet, f"refs/heads/{branch}")
+        change: dict[str, Entry | None] = {}
+        for number, (edit, file) in enumerate(self.edits):
+            path = f"{self.package(number)}/{file}"
+            # the update that is open has taken some files away already
+            change |= {path: edited(edit, found[path])} if path in found else {}
+        commit: Change = change
+        commit_entries(self.world.fleet, f"refs/heads/{branch}", commit)
+
+    def lost(self) -> list[str]:
+        found = read_entries(self.world.fleet, f"refs/heads/{DRAFT}")
+        lost = []
+        for number, (edit, file) in enumerate(self.edits):
+            start = f"{self.package(number)}/"
+            package = {path.removeprefix(start): one for path, one in found.items() if path.startswith(start)}
+            if not is_kept(edit, file, package) and file not in self.reported[self.package(number)]:
+                lost.append(f"{edit} in {file}")
+        return lost
+
+
+@pytest.mark.parametrize(("name", "moment"), CASES, ids=[f"{kind}, {moment}" for kind, moment in CASES])
+def test_no_edit_is_lost(tmp_path: Path, name: str, moment: str) -> None:
+    kind = KINDS[name]
+    one = Edited(tmp_path / "world", kind, chosen(kind, moment))
+    one.evolve(1)
+    one.sync()
+    if moment == "on a draft":
+        one.edit(DRAFT)
+        one.sync()
+    else:
+        one.world.merge("berlin", "squash")
+        if moment == "while an update is open":
+            one.sync()
+            one.evolve(2)
+            one.sync()
+        one.edit(CLUSTER)
+        if moment != "before the pass after the merge":
+            one.sync()
+    one.evolve(3)
+
+    one.sync()
+
+    assert one.lost() == []
+    assert one.world.sync().is_silent

@@ -1,0 +1,72 @@
+"""Local changes of people to a branch: files of any mode, symbolic links and submodules, to the byte."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.git_env import HERMETIC, git
+
+FILE, EXECUTABLE, LINK, SUBMODULE = "100644", "100755", "120000", "160000"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One file of a branch: its Git mode and its bytes; of a link its target, of a submodule its commit."""
+
+    mode: str
+    data: bytes
+
+
+# the files of a branch by path; None in a change removes one
+Entries = Mapping[str, Entry]
+Change = Mapping[str, Entry | None]
+
+
+def read_entries(repository: Path, commit: str, folder: str = "") -> dict[str, Entry]:
+    """Return everything below a folder of a commit by its path there, links and submodules included."""
+    listed = git(repository, "ls-tree", "-r", "-z", "--full-tree", f"{commit}:{folder}", check=False)
+    rows = [row.partition("\t") for row in listed.split("\0") if row]
+    found = {path: head.split() for head, _, path in rows}
+    blobs = {path: words[2] for path, words in found.items() if words[1] == "blob"}
+    contents = _read_blobs(repository, list(dict.fromkeys(blobs.values())))
+    return {
+        path: Entry(words[0], contents[words[2]] if path in blobs else words[2].encode())
+        for path, words in found.items()
+    }
+
+
+def _read_blobs(repository: Path, ids: list[str]) -> dict[str, bytes]:
+    if not ids:
+        return {}
+    command, asked = ["git", "cat-file", "--batch"], "".join(f"{one}\n" for one in ids).encode()
+    done = subprocess.run(command, cwd=repository, env=HERMETIC, input=asked, capture_output=True, check=True)
+    output, start = done.stdout, 0
+    found: dict[str, bytes] = {}
+    for one in ids:
+        end = output.index(b"\n", start)
+        size = int(output[start:end].split()[2])
+        found[one] = output[end + 1 : end + 1 + size]
+        start = end + 1 + size + 1
+    return found
+
+
+def commit_entries(repository: Path, ref: str, changes: Change, message: str = "by hand") -> str:
+    """Commit changes of files of any mode on top of a ref, as a person would; return the commit."""
+    parent = git(repository, "rev-parse", "--verify", ref)
+    stream = [f"commit {ref}\ncommitter Ada <ada@example.com> 1100000000 +0000\n".encode()]
+    stream.append(f"data {len(message)}\n{message}\nfrom {parent}\n".encode())
+    # what goes makes room for what comes
+    for path, entry in sorted(changes.items(), key=lambda one: one[1] is not None):
+        quoted = b'"' + path.encode().replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
+        if entry is None:
+            stream.append(b"D %s\n" % quoted)
+        elif entry.mode == SUBMODULE:
+            stream.append(b"M 160000 %s %s\n" % (entry.data, quoted))
+        else:
+            head = b"M %s inline %s\ndata %d\n" % (entry.mode.encode(), quoted, len(entry.data))
+            stream.append(head + entry.data + b"\n")
+    git(repository, "fast-import", "--quiet", "--date-format=raw", stdin=b"".join(stream))
+    return git(repository, "rev-parse", "--verify", ref)

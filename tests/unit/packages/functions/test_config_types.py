@@ -1,0 +1,89 @@
+"""Configurations of functions: what has the wrong type is an error, as in upstream's functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.packages.functions.function import FunctionContext
+from reconciler.packages.functions.registry import BUILTIN
+from tests.unit.packages.builders import config, items, messages
+
+RESOURCE = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  namespace: n\ndata:\n  k: x # kpt-set: ${k}\n"
+WRONG: dict[str, Any] = {"mapping": {"a": "b"}, "list": ["a"]}
+KEYS = {
+    "apply-setters": "k",
+    "create-setters": "k",
+    "search-replace": "by-value",
+    "set-labels": "k",
+    "set-annotations": "k",
+    "set-image": "name",
+    "set-namespace": "namespace",
+    "set-name-prefix": "prefix",
+    "set-project-id": "project-id",
+    "set-enforcement-action": "enforcementAction",
+    "delete-annotations": "annotationKeys",
+    "ensure-name-substring": "append",
+}
+STRICT = ("set-labels", "set-image", "set-namespace")
+SPECS = [
+    ("set-annotations", "SetAnnotations", {"annotations": {"a": "b"}}, "additionalAnnotationFields"),
+    ("set-namespace", "SetNamespace", {"namespace": "b"}, "additionalNamespaceFields"),
+    ("set-image", "SetImage", {"image": {"name": "a", "newTag": "b"}}, "additionalImageFields"),
+    ("ensure-name-substring", "EnsureNameSubstring", {"substring": "b"}, "additionalNameFields"),
+]
+
+
+def fault(name: str, configuration: dict[str, Any]) -> str:
+    """Return the error of a function with this configuration, "" for none."""
+    function = BUILTIN.releases[name][-1].function
+    output = function(items(RESOURCE), configuration, FunctionContext("safe", (9, 9, 9)))
+    errors = [message for severity, message in messages(output) if severity == "error"]
+    return errors[0] if errors and output.failed else ""
+
+
+@pytest.mark.parametrize("kind", WRONG)
+@pytest.mark.parametrize("name", KEYS)
+def test_a_value_that_is_no_scalar_is_an_error(name: str, kind: str) -> None:
+    assert f"data.{KEYS[name]} must be a string, not" in fault(name, config("ConfigMap", {KEYS[name]: WRONG[kind]}))
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_data_that_is_no_mapping_is_an_error(name: str) -> None:
+    assert "data must be a mapping of strings" in fault(name, {**config("ConfigMap", {}), "data": ["a"]})
+
+
+@pytest.mark.parametrize("value", [1, True, 1.5, None])
+@pytest.mark.parametrize("name", STRICT)
+def test_functions_that_read_strings_refuse_other_scalars(name: str, value: Any) -> None:
+    assert "must be a string" in fault(name, config("ConfigMap", {KEYS[name]: value}))
+
+
+@pytest.mark.parametrize("name", ["apply-setters", "set-annotations", "search-replace"])
+def test_functions_that_read_the_text_of_scalars_take_them(name: str) -> None:
+    assert fault(name, config("ConfigMap", {KEYS[name]: 3})) == ""
+
+
+@pytest.mark.parametrize("value", [1, [1], {"a": {"b": "c"}}, {"a": 1}])
+def test_labels_of_the_wrong_type_are_an_error(value: Any) -> None:
+    assert "labels" in fault("set-labels", config("SetLabels", {"labels": value}))
+
+
+@pytest.mark.parametrize(
+    "specs",
+    [
+        pytest.param({"path": "a"}, id="no-list"),
+        pytest.param(["a"], id="text"),
+        pytest.param([{"path": 1}], id="path"),
+        pytest.param([{"path": "a", "kind": ["A"]}], id="kind"),
+        pytest.param([{"path": "a", "create": "yes"}], id="create"),
+        pytest.param([{"path": "a/" * 5_000 + "b", "create": True}], id="too-many-parts"),
+    ],
+)
+@pytest.mark.parametrize(("name", "kind", "fields", "field"), SPECS, ids=[name for name, *_ in SPECS])
+def test_field_specs_of_the_wrong_type_are_an_error(
+    name: str, kind: str, fields: dict[str, Any], field: str, specs: Any
+) -> None:
+    assert fault(name, config(kind, fields)) == ""
+    assert "field spec" in fault(name, config(kind, {**fields, field: specs}))
