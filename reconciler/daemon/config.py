@@ -27,6 +27,13 @@ from reconciler.reporting.hydrator_metadata import DryCommit
 from reconciler.snapshot.files import File, FileTree
 from reconciler.snapshot.objects import DIRECTORY, EXECUTABLE, FILE, LINK, SUBMODULE, BlobId, CommitId, TreeId
 
+# claims that are older than this many commits of their files are not looked up
+_MAX_CLAIM_COMMITS = 5_000
+
+
+def _no_history(paths: Collection[str]) -> Iterator[FileTree]:
+    return iter(())
+
 
 def _no_entries(paths: Collection[str]) -> Mapping[str, str]:
     return {}
@@ -41,6 +48,8 @@ class ConfigSnapshot:
     `directory` is the folder of the repository that `files` are relative to; `has_directory`: the repository has it.
     `entries` returns what is at paths of the repository: `file`, words for anything else, nothing for absent paths.
     `lineage` is the history of the config branch; a plain folder, and one commit by itself, have none.
+    `earlier` yields files of `files` as they were before each commit, along first parents, that changed any of them,
+    newest first; it raises GitError. A plain folder has no such versions.
     """
 
     id: str
@@ -53,6 +62,11 @@ class ConfigSnapshot:
     # two readers of one commit return equal snapshots
     entries: Callable[[Collection[str]], Mapping[str, str]] = field(default=_no_entries, compare=False)
     lineage: Lineage | None = field(default=None, compare=False)
+    earlier: Callable[[Collection[str]], Iterator[FileTree]] = field(default=_no_history, compare=False)
+
+    def path_of(self, file: str) -> str:
+        """Return a file of `files` as a path from the root of the repository."""
+        return f"{self.directory}/{file}" if self.directory else file
 
 
 class Lineage:
@@ -129,7 +143,22 @@ class CommitReader:
         return ConfigSnapshot(
             commit, found.seconds, files, unreadable, dry=self._dry(found), directory=self._directory,
             has_directory=inside is not None and inside.is_tree, entries=partial(self._entries, found.tree),
+            earlier=partial(self._earlier, commit),
         )  # fmt: skip
+
+    def _earlier(self, commit: CommitId, paths: Collection[str]) -> Iterator[FileTree]:
+        start = f"{self._directory}/" if self._directory else ""
+        places = {start + path: path for path in paths}
+        commits = self._repository.changes_of(commit, places, _MAX_CLAIM_COMMITS)
+        with self._repository.read() as reader:
+            for changed in commits:
+                parents = reader.commit(changed).parents
+                if not parents:
+                    return
+                tree = reader.commit(parents[0]).tree
+                found = {path: reader.entry(tree, place) for place, path in places.items()}
+                blobs = {path: BlobId(one.id) for path, one in found.items() if one and one.mode in {FILE, EXECUTABLE}}
+                yield FileTree({path: File(reader.blob(blob)) for path, blob in blobs.items()})
 
     def _entries(self, tree: TreeId, paths: Collection[str]) -> Mapping[str, str]:
         with self._repository.read() as reader:

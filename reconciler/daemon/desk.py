@@ -386,7 +386,7 @@ class Desk:
         plain = LastMile(mile.policies, mile.clusters, mile.options, mile.closed, mile.strict)
         return Orders(
             self.snapshot.files, plain, templating.rules, templating.options, self.snapshot.unreadable,
-            self._catalog.doubts,
+            self._catalog.doubts, self._catalog.settlement,
         )  # fmt: skip
 
     def _surveyed(self, destination: Destination) -> Surveyed | DestinationPlan:

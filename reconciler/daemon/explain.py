@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from reconciler.daemon.claims import settle_claims
 from reconciler.daemon.desk import unread_of
 from reconciler.daemon.reconcile import Begun, Gathered, begin, gather
 from reconciler.daemon.remotes import Remotes
@@ -46,7 +47,8 @@ class Explainer:
         snapshot = self.found.snapshot
         files = config_without(snapshot.files, self.found.catalog.objects[layer.key], layer.path)
         changed = replace(snapshot, files=files)
-        return self._explained(replace(self.found, snapshot=changed, catalog=self.tools.read_catalog(changed)), None)
+        catalog = settle_claims(self.tools.read_catalog(changed), changed, self.remotes, self.tools)
+        return self._explained(replace(self.found, snapshot=changed, catalog=catalog), None)
 
     def _explained(self, found: Gathered, without: InRender | None) -> Explained:
         destination = destination_of(self.place, self.tools.destinations(found.catalog))

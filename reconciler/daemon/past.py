@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
+from reconciler.daemon.claims import read_settled
 from reconciler.daemon.config import ConfigHistory, ConfigSnapshot
 from reconciler.daemon.publish import HEADS
 from reconciler.daemon.remotes import Remote, Remotes
@@ -185,7 +186,7 @@ class Past:
         Raises GitError without a readable config, and whatever `wants` does.
         """
         snapshot = self._source.read()
-        catalog = self._tools.read_catalog(snapshot)
+        catalog = read_settled(snapshot, self._remotes, self._tools, self._fetch_targets)
         known = tuple(self._tools.destinations(catalog))
         chosen = tuple(wants(known))
         upstreams, _ = self._tools.urls(catalog)
@@ -198,6 +199,9 @@ class Past:
     def tell(self, stage: str, done: int, total: int) -> None:
         """Say how far the work is."""
         self._tools.progress(stage, done, total)
+
+    def _fetch_targets(self, urls: Collection[str]) -> None:
+        self._fetch((), urls)
 
     def _fetch(self, upstreams: Collection[str], destinations: Collection[str]) -> None:
         self.tell("fetching", 0, 1)
@@ -258,7 +262,8 @@ class Past:
 
     def by(self, snapshot: ConfigSnapshot, opened: Opened, told: Iterable[Told], *, exactly: bool = False) -> Then:
         """Return what `then` does of a config that was read."""
-        catalog = opened.catalog if snapshot is opened.snapshot else self._tools.read_catalog(snapshot)
+        is_read = snapshot is opened.snapshot
+        catalog = opened.catalog if is_read else read_settled(snapshot, self._remotes, self._tools, self._fetch_targets)
         upstreams, _ = self._tools.urls(catalog)
         self._fetch(upstreams, ())
         moved = self._moved(catalog, tuple(told), exactly=exactly)

@@ -10,6 +10,7 @@ from math import ceil
 from typing import TypeVar
 
 from reconciler.daemon.approvals import Approved
+from reconciler.daemon.claims import settle_claims
 from reconciler.daemon.codes import PUSH_FAILED, PUSH_POSTPONED, PUSH_REFUSED, REPOSITORY_UNREACHABLE
 from reconciler.daemon.config import ConfigSnapshot
 from reconciler.daemon.desk import Desk
@@ -151,7 +152,7 @@ def gather_what_moved(source: ConfigSource, remotes: Remotes, tools: Tools, last
     now, seen = int(tools.clock()), heads(remotes, tools)
     if seen == last.heads and last.holds(now):
         return last
-    return Gathered(snapshot, tools.read_catalog(snapshot), seen, now)
+    return Gathered(snapshot, settle_claims(tools.read_catalog(snapshot), snapshot, remotes, tools), seen, now)
 
 
 def gather_all(sources: Sequence[ConfigSource], remotes: Remotes, tools: Tools) -> list[Gathered]:
@@ -183,7 +184,10 @@ def _gather_all(snapshots: Sequence[ConfigSnapshot], remotes: Remotes, tools: To
     tools.functions.look_again()
     seen, now = heads(remotes, tools), int(tools.clock())
     late = tuple(steps.findings)
-    return [Gathered(snapshot, catalog, seen, now, late) for snapshot, catalog in zip(snapshots, catalogs, strict=True)]
+    return [
+        Gathered(snapshot, settle_claims(catalog, snapshot, remotes, tools), seen, now, late)
+        for snapshot, catalog in zip(snapshots, catalogs, strict=True)
+    ]
 
 
 def _finish_loading(loading: Future[None]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from reconciler.daemon.claims import read_settled
 from reconciler.daemon.open_drafts import Bench, DraftReader
 from reconciler.daemon.publish import HEADS
 from reconciler.daemon.remotes import Remotes
@@ -80,7 +81,8 @@ class Review(DraftReader):
         Raises GitError without a readable config, UnknownPlaceError for a name that is none.
         """
         snapshot = self._source.read()
-        self.config, catalog = snapshot.id, self._tools.read_catalog(snapshot)
+        self.config = snapshot.id
+        catalog = read_settled(snapshot, self._remotes, self._tools, self.fetch)
         known = self._tools.destinations(catalog)
         _check_clusters(asked, known)
         clusters = read_inventory(catalog, read_repositories(catalog)[0]).clusters

@@ -32,7 +32,8 @@ from reconciler.planning.tags import Tagging
 from reconciler.rules.clusters.versions import KnownClusters
 from reconciler.rules.composition.kinds import MadeKind
 from reconciler.rules.variant import RoomResult
-from reconciler.snapshot.catalog import Catalog
+from reconciler.snapshot.catalog import Catalog, ConfigObject
+from reconciler.snapshot.claims import Conflict
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import TreeId
 
@@ -146,6 +147,8 @@ class Tools:
     """The services of a pass, as `wiring` built them.
 
     `places` are the addresses of the repositories that settings name, by setting, or why one cannot be used.
+    `rivals` finds objects that claim one cluster, name or place, and `claimed_targets` the targets that objects of a
+    conflict define.
     """
 
     read_catalog: Callable[[ConfigSnapshot], Catalog]
@@ -157,6 +160,8 @@ class Tools:
     lint: Lint
     fleet: Callable[[Catalog], KnownClusters]
     conflicts: Callable[[Catalog], Mapping[ObjectKey, Finding]]
+    rivals: Callable[[Catalog], Sequence[Conflict]]
+    claimed_targets: Callable[[Catalog, Sequence[Conflict]], Mapping[ConfigObject, Destination]]
     renderer: Callable[[Catalog], Renderer]
     functions: FunctionsToday
     lock_tree: Callable[[FileTree, Catalog, Remotes], TreeId | None]

@@ -17,6 +17,7 @@ from reconciler.planning.source import Ingredients
 from reconciler.reporting.changes import Changes
 from reconciler.rules.templates.model import MergeRule, Options
 from reconciler.rules.variant import Variant
+from reconciler.snapshot.catalog import Settlement
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import TreeId
 
@@ -47,7 +48,7 @@ class Orders:
     """What all renders of a pass go by, as values that can be sent: the files of the config, and what rules make of it.
 
     `unreadable` are files of the config that could not be read, with the reason; `rules` and `options` are those of
-    templates. `doubts` are those of the catalog.
+    templates. `doubts` and `settlement` are those of the catalog.
     """
 
     files: FileTree
@@ -56,6 +57,7 @@ class Orders:
     options: Options
     unreadable: Mapping[str, str] = field(default_factory=dict)
     doubts: tuple[Finding, ...] = ()
+    settlement: Settlement = field(default_factory=Settlement)
 
 
 Kitchen = Callable[[Orders], Renderer]

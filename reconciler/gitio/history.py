@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -46,6 +47,13 @@ class History(Protocol):
         """Return the commits after `old`, or all, up to `new` along first parents that changed a path, oldest first.
 
         None where `old` is not in the history of `new`. Raises GitError.
+        """
+        ...
+
+    def changes_of(self, commit: CommitId, paths: Iterable[str], limit: int) -> list[CommitId]:
+        """Return at most `limit` commits along first parents up to `commit` that changed any path, newest first.
+
+        Raises GitError.
         """
         ...
 
@@ -95,6 +103,10 @@ class MirrorHistory:
         if old and not self._mirror.is_ancestor(old, new):
             return None
         return self._mirror.changes(new, path, old)[::-1]
+
+    def changes_of(self, commit: CommitId, paths: Iterable[str], limit: int) -> list[CommitId]:
+        """Return the last commits, along first parents, that changed any path."""
+        return self._mirror.changes_of(commit, paths, limit)
 
     def read(self) -> ObjectReader:
         """Return a reader of the mirror."""
@@ -174,6 +186,12 @@ class FolderHistory:
         if old and self._run("merge-base", old, new) != [old]:
             return None
         asked = ("--first-parent", "--reverse", new, *([f"^{old}"] if old else []), "--", f":(top,literal){path}")
+        return [CommitId(line) for line in self._run("rev-list", *asked)]
+
+    def changes_of(self, commit: CommitId, paths: Iterable[str], limit: int) -> list[CommitId]:
+        """Return the last commits, along first parents, that changed any path."""
+        places = (f":(top,literal){one}" for one in paths)
+        asked = ("--first-parent", f"--max-count={limit}", commit, "--", *places)
         return [CommitId(line) for line in self._run("rev-list", *asked)]
 
     def read(self) -> ObjectReader:

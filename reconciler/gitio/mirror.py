@@ -318,6 +318,17 @@ class Mirror:
         asked = ("--first-parent", check_id(commit), *without, "--", f":(literal){path}")
         return [CommitId(line) for line in self._query("rev-list", *asked).lines]
 
+    def changes_of(self, commit: CommitId, paths: Iterable[str], limit: int) -> list[CommitId]:
+        """Return at most `limit` commits along first parents up to `commit` that changed any path, newest first."""
+        asked = (
+            "--first-parent",
+            f"--max-count={limit}",
+            check_id(commit),
+            "--",
+            *(f":(literal){one}" for one in paths),
+        )
+        return [CommitId(line) for line in self._query("rev-list", *asked).lines]
+
     def side_changes(self, merge: CommitId, path: str) -> list[CommitId]:
         """Return the commits that a merge brought along, and that changed a file or directory, newest first."""
         asked = (check_id(merge), f"^{merge}^1", "--", f":(literal){path}")

@@ -75,12 +75,20 @@ def conflicts(destinations: Iterable[Destination], templates: Sequence[str]) -> 
     `templates` are those of the names of such branches.
     """
     found: dict[ObjectKey, Finding] = {}
+    for one, other, why in clashes(destinations, templates):
+        found.setdefault(one.key, _conflict(one, other, why))
+        found.setdefault(other.key, _conflict(other, one, why))
+    return found
+
+
+def clashes(
+    destinations: Iterable[Destination], templates: Sequence[str]
+) -> Iterator[tuple[Destination, Destination, str]]:
+    """Yield each pair of destinations that may not both be written to, in order, and what the second one has."""
     known = sorted(destinations, key=lambda destination: destination.key)
     for one, other in _pairs(known):
         if why := _clash(one, other, templates):
-            found.setdefault(one.key, _conflict(one, other, why))
-            found.setdefault(other.key, _conflict(other, one, why))
-    return found
+            yield one, other, why
 
 
 def _pairs(known: list[Destination]) -> Iterable[tuple[Destination, Destination]]:

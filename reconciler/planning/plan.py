@@ -161,7 +161,8 @@ def _after(decided: Decided, ground: Ground, departures: Departures, layouts: It
     seen = ground.heads.branch if stands and ground.heads.branch else ground.state.seen
     root = decided.shop.origin.root or ground.state.config_root
     packages = dict(sorted(records.items()))
-    return replace(ground.state, seen=seen, packages=packages, drafts=drafts, config_root=root)
+    file = decided.shop.origin.path(decided.destination.where.file)
+    return replace(ground.state, seen=seen, packages=packages, drafts=drafts, config_root=root, file=file)
 
 
 def _sources(variant: Variant, record: PackageRecord, decided: Decided) -> ConfigSources:
@@ -169,8 +170,9 @@ def _sources(variant: Variant, record: PackageRecord, decided: Decided) -> Confi
 
     While the config has doubts, files that are recorded stay so: the objects that they had may come back.
     """
-    directory, sources = decided.shop.origin.directory, variant.sources
-    found = {f"{directory}/{path}": ids for path, ids in sources.items()} if directory else sources
+    origin, sources = decided.shop.origin, variant.sources
+    # equal mappings of a pass stay one object
+    found = {origin.path(path): ids for path, ids in sources.items()} if origin.directory else sources
     if decided.claims.complete or record.sources.items() <= found.items():
         return found
     return {**record.sources, **found}

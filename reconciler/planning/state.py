@@ -260,6 +260,8 @@ class DestinationState:
     """What the state ref of one destination says; url has no credentials.
 
     `config_root` is the first commit of the config branch, "" for a plain folder: another history has another one.
+    `file` is the file that defines the destination, as a path from the root of the config repository; "" in a state of
+    an earlier version.
     """
 
     url: str
@@ -269,6 +271,7 @@ class DestinationState:
     drafts: Mapping[str, DraftBranch] = field(default_factory=dict)
     packages: Mapping[str, PackageRecord] = field(default_factory=dict)
     config_root: str = ""
+    file: str = ""
 
     @cached_property
     def sources(self) -> tuple[ConfigSources, ...]:
@@ -318,7 +321,8 @@ def _is_same(one: PackageRecord, other: PackageRecord | None) -> bool:
 
 def _destination_file(state: DestinationState) -> bytes:
     drafts = {name: draft.as_data() for name, draft in state.drafts.items()}
-    config = {"config": {"root": state.config_root}} if state.config_root else {}
+    origin = {"root": state.config_root, "file": state.file}
+    config = {"config": known} if (known := {name: value for name, value in origin.items() if value}) else {}
     return json_lines({
         "format": FORMAT, "url": state.url, "branch": state.branch, "directory": state.directory,
         "seen": state.seen, "drafts": drafts, **config,
@@ -366,8 +370,11 @@ def _read(files: Mapping[str, bytes]) -> DestinationState:
         if path.startswith("packages/")
     }
     drafts = {name: _read_draft(draft) for name, draft in data["drafts"].items()}
-    root = data.get("config", _NOTHING).get("root", "")
-    return DestinationState(data["url"], data["branch"], data["directory"], data["seen"], drafts, packages, root)
+    origin = data.get("config", _NOTHING)
+    return DestinationState(
+        data["url"], data["branch"], data["directory"], data["seen"], drafts, packages, origin.get("root", ""),
+        origin.get("file", ""),
+    )  # fmt: skip
 
 
 def _read_draft(data: Mapping[str, Any]) -> DraftBranch:

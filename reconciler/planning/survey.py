@@ -37,6 +37,10 @@ class ConfigOrigin:
     directory: str = ""
     root: str = ""
 
+    def path(self, file: str) -> str:
+        """Return a file of the config as a path from the root of its repository."""
+        return f"{self.directory}/{file}" if self.directory else file
+
 
 @dataclass(frozen=True)
 class Workshop:

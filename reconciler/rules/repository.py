@@ -44,7 +44,7 @@ def read_repositories(catalog: Catalog) -> tuple[Repositories, tuple[Finding, ..
     found: dict[tuple[str, str], Repository] = {}
     findings: list[Finding] = []
     for one in catalog.of_kind(PORCH_GROUP, "Repository"):
-        read = _read(one)
+        read = read_repository(one)
         if isinstance(read, Repository):
             found[one.key.namespace, one.key.name] = read
         else:
@@ -69,7 +69,8 @@ def repository_missing(repositories: Repositories, namespace: str, name: str) ->
     return f"{message}; there are {', '.join(names)}" if 0 < len(names) <= _NAMED else message
 
 
-def _read(one: ConfigObject) -> Repository | list[Finding]:
+def read_repository(one: ConfigObject) -> Repository | list[Finding]:
+    """Return a Repository object as rules read it, or why it cannot be used."""
     spec = _mapping(one.data.get("spec"))
     git = _mapping(spec.get("git"))
     faults = [*_text_faults(one, git), *_spec_faults(one, spec)]

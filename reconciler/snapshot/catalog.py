@@ -110,6 +110,27 @@ ParseMemory = MutableMapping[BlobId, Parsed]
 
 
 @dataclass(frozen=True)
+class Settlement:
+    """How conflicts between definitions end (`snapshot/claims.py`).
+
+    `holders` are the file, and the place in its document, of the one definition that counts of an identity that is
+    defined several times. `rejected` are objects without effect: others had their cluster or place before.
+    """
+
+    holders: Mapping[ObjectKey, tuple[str, Path]] = field(default_factory=dict)
+    rejected: frozenset[ObjectKey] = frozenset()
+    findings: tuple[Finding, ...] = ()
+
+    def __or__(self, other: Settlement) -> Settlement:
+        return Settlement(
+            {**self.holders, **other.holders}, self.rejected | other.rejected, (*self.findings, *other.findings)
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.findings)
+
+
+@dataclass(frozen=True)
 class _FileRead:
     """What one file has, by the id of its content: its objects, and what is wrong with those that count for none.
 
@@ -134,7 +155,8 @@ class Catalog:
 
     `copies` are these, all of each: what they are meant for may still matter. `package_folders` have a Kptfile: they
     are packages beside the config. `doubts` are errors that come from a comparison with earlier passes: the config may
-    lack objects that were not deleted, so that nothing counts as deleted.
+    lack objects that were not deleted, so that nothing counts as deleted. `settlement` is how conflicts between
+    definitions ended.
     """
 
     objects: Mapping[ObjectKey, ConfigObject]
@@ -146,6 +168,7 @@ class Catalog:
     _files: Mapping[str, _FileRead] = field(default_factory=dict)
     package_folders: frozenset[str] = frozenset()
     doubts: tuple[Finding, ...] = ()
+    settlement: Settlement = field(default_factory=Settlement)
 
     @property
     def is_whole(self) -> bool:
@@ -154,13 +177,18 @@ class Catalog:
         return not (self.unreadable or self.doubts or unnamed)
 
     def has(self, key: ObjectKey) -> bool:
-        """Return whether an object is in the config, even if it is there twice."""
-        return key in self.objects or key in self.duplicates
+        """Return whether an object is in the config, even if it is there twice or rejected."""
+        return key in self.objects or key in self.duplicates or key in self.settlement.rejected
 
     def documents(self, path: str) -> tuple[Document, ...] | None:
         """Return the documents of a file; None for a file that is ignored, not config, or cannot be parsed."""
         read = self._files.get(path)
         return read.documents if read else None
+
+    def find_in_file(self, path: str, key: ObjectKey) -> ConfigObject | None:
+        """Return an object by the file that defines it, also one that other files define; None without it there."""
+        read = self._files.get(path)
+        return read.by_key.get(key) if read else None
 
     def of_kind(self, group: str, kind: str) -> tuple[ConfigObject, ...]:
         """Return the objects of one kind, sorted by namespace and name."""
@@ -199,6 +227,30 @@ class Catalog:
             objects=objects,
             duplicates=self.duplicates | doubtful,
             copies=dict(sorted(copies.items())),
+            _by_kind=_group(objects),
+        )
+
+    def settled(self, settlement: Settlement) -> Catalog:
+        """Return this catalog with the end of conflicts: the holders count, and what is rejected has no effect."""
+        if not settlement:
+            return self
+        holders = {
+            key: next(one for one in self.copies[key] if (one.file, one.path) == place)
+            for key, place in settlement.holders.items()
+        }
+        kept = {key: one for key, one in self.objects.items() if key not in settlement.rejected}
+        objects = dict(sorted({**kept, **holders}.items()))
+        ended = {one.where for key in holders for one in self.copies[key]}
+        findings = (
+            one for one in self.findings if not (one.code == DUPLICATE_OBJECT.name and one.where in ended)
+        )  # fmt: skip
+        return replace(
+            self,
+            objects=objects,
+            duplicates=self.duplicates - holders.keys(),
+            findings=(*findings, *settlement.findings),
+            copies={key: same for key, same in self.copies.items() if key not in holders},
+            settlement=self.settlement | settlement,
             _by_kind=_group(objects),
         )
 

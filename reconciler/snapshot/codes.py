@@ -5,11 +5,19 @@ from __future__ import annotations
 from reconciler.krm.findings import Code, Scope, Severity
 
 CODES = (
+    CLAIM_CONFLICT := Code(
+        "ClaimConflict",
+        Severity.ERROR,
+        Scope.OBJECT,
+        "An object defines an identity, a cluster or a place that another object defined first. It is rejected, and the"
+        " first definition continues to work.",
+    ),
     DUPLICATE_OBJECT := Code(
         "DuplicateObject",
         Severity.ERROR,
         Scope.OBJECT,
-        "One object stands in several places: none of them counts, and what it owns stays as it is.",
+        "Several places define one object, and no record shows which was first: none of them has an effect, and what"
+        " the object owns stays as it is.",
     ),
     FILE_UNREADABLE := Code(
         "FileUnreadable",

@@ -62,7 +62,8 @@ class _Equipment:
         self._catalog = read_catalog(orders.files, self._memory, self._limits, orders.unreadable, self._catalog)
         for forgotten in self._memory.keys() - {file.id for file in orders.files.values()}:
             del self._memory[forgotten]
-        return replace(self._catalog, doubts=orders.doubts) if orders.doubts else self._catalog
+        catalog = self._catalog.settled(orders.settlement)
+        return replace(catalog, doubts=orders.doubts) if orders.doubts else catalog
 
 
 @cached(2)

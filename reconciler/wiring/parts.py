@@ -278,6 +278,8 @@ class _Builder:
             load=_load,
             destinations=catalogs.destinations,
             conflicts=catalogs.conflicts,
+            rivals=catalogs.rivals,
+            claimed_targets=catalogs.claimed_targets,
             urls=catalogs.urls,
             places=catalogs.places,
             rooms=catalogs.rooms,

@@ -28,7 +28,7 @@ from reconciler.krm.identity import ObjectKey
 from reconciler.krm.isolation import ScopeFailedError
 from reconciler.krm.repository_url import repository_id
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
-from reconciler.planning.destination import Destination
+from reconciler.planning.destination import Destination, clashes
 from reconciler.planning.destination import conflicts as destination_conflicts
 from reconciler.planning.last_mile import LastMile
 from reconciler.planning.lint import lint_functions, lint_generated, lint_places, lint_repositories
@@ -61,7 +61,7 @@ from reconciler.rules.presets.room import Memory as PresetMemory
 from reconciler.rules.presets.room import Surroundings as PresetSurroundings
 from reconciler.rules.presets.room import presets_of
 from reconciler.rules.remembered import Remembered, Unmoved, same_objects
-from reconciler.rules.repository import Repositories, Repository, read_repositories
+from reconciler.rules.repository import Repositories, Repository, read_repositories, read_repository
 from reconciler.rules.templates.model import GROUP as TEMPLATE_RULES
 from reconciler.rules.templates.model import KIND as TEMPLATE_RULE
 from reconciler.rules.templates.model import Options as TemplateOptions
@@ -76,6 +76,7 @@ from reconciler.rules.variants.room import Surroundings, kptfile_url, variants_o
 from reconciler.runners.functions import AllFunctions
 from reconciler.settings import Settings
 from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ConfigObject
+from reconciler.snapshot.claims import Conflict, find_duplicates, group_by_name
 from reconciler.snapshot.faulty_objects import FaultyObjectSearch
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
@@ -86,6 +87,12 @@ _REPOSITORY = (PORCH_GROUP, "Repository")
 _LAID_OUT = (
     *CLUSTER_KINDS, (OVERRIDES, CLUSTER_KIND), (OVERRIDES, NAMESPACED_KIND), (TEMPLATE_RULES, TEMPLATE_RULE),
 )  # fmt: skip
+# kinds whose objects are found by name alone; Repositories with equal names clash as targets
+_UNIQUE_BY_NAME = (
+    *(kind for kind in CLUSTER_KINDS if kind != _REPOSITORY),
+    *((COMPONENTS, kind) for kind in ("Addon", "ComponentDefinition", "ComponentType")),
+    ("reconciler.dev", "Environment"),
+)
 # no component type may make a kind that rooms read, of whatever group (design 10.22)
 _READ_KINDS = frozenset({
     "Build", "Cluster", "ClusterOverridePolicy", "ClusterPluginDefinition", "ClusterPropagationPolicy", "Environment",
@@ -212,6 +219,42 @@ class Catalogs:
         clashes = destination_conflicts(layout.destinations, (drafts.branch, drafts.removals_branch))
         return {**twice, **clashes, **layout.inventory.unusable, **self._reserved(layout, catalog)}
 
+    def rivals(self, catalog: Catalog) -> Sequence[Conflict]:
+        """Return the objects of different identities that claim one cluster, name or place."""
+        drafts = self._settings.drafts
+        destinations = self._layout(catalog).destinations
+        return [
+            *(
+                Conflict(same, f'has the name "{name}" that is unique in the whole config', over_place=True)
+                for kind in _UNIQUE_BY_NAME
+                for name, same in group_by_name(catalog.of_kind(*kind)).items()
+            ),
+            *(
+                Conflict((catalog.objects[one.key], catalog.objects[other.key]), why, over_place=True)
+                for one, other, why in clashes(destinations, (drafts.branch, drafts.removals_branch))
+            ),
+        ]
+
+    def claimed_targets(self, catalog: Catalog, conflicts: Sequence[Conflict]) -> Mapping[ConfigObject, Destination]:
+        """Return the targets that the objects of conflicts define, as far as they define one."""
+        if not conflicts:
+            return {}
+        targets = {one.key: one for one in self._layout(catalog).destinations}
+        claims = (one for conflict in conflicts for one in conflict.claims)
+        found = ((one, targets.get(one.key) or self._target_of(one)) for one in claims)
+        return {one: target for one, target in found if target}
+
+    def _target_of(self, one: ConfigObject) -> Destination | None:
+        repository = read_repository(one) if (one.key.group, one.key.kind) == _REPOSITORY else None
+        if not isinstance(repository, Repository):
+            return None
+        try:
+            url = self._resolve(repository.url)
+        except GitError:
+            # the finding of the conflict reports the object
+            return None
+        return _destination(repository, url, _identity(url))
+
     def _reserved(self, layout: _Layout, catalog: Catalog) -> Mapping[ObjectKey, Finding]:
         """Return an error for each destination whose branch is one that the reconciler writes itself."""
         settings = self._settings
@@ -228,8 +271,9 @@ class Catalogs:
         layout = self._layout(catalog)
         named = {(place.namespace, place.repository) for place in _named_upstreams(catalog)}
         repositories = layout.repositories.items()
+        copies = self.claimed_targets(catalog, find_duplicates(catalog)).values()
         upstreams = {layout.urls[name] for name, one in repositories if not one.deployment or name in named}
-        return sorted(upstreams), sorted({one.url for one in layout.destinations})
+        return sorted(upstreams), sorted({one.url for one in (*layout.destinations, *copies)})
 
     def places(self) -> Mapping[str, str | GitError]:
         """Return the addresses of the repositories that settings name, by setting, or why one cannot be used."""

@@ -424,7 +424,6 @@ NOT_MADE: dict[str, tuple[dict[str, str | None], str, str]] = {
     "a-required-field-more": ({SERVICE: NEEDY}, "SchemaValidation", "team"),
     "a-value-that-may-not-be": ({CART: component("cart", replicas=0)}, "SchemaValidation", "replicas"),
     "a-field-that-is-not-there": ({CART: component("cart", bogus=1)}, "UnknownField", "bogus"),
-    "it-is-there-twice": ({TWICE: component("cart")}, "EnvBindingOwnerUnresolved", "more than once"),
     "its-name-is-another-s": ({TWICE: component("cart", "NightJob")}, "EnvBindingOwnerUnresolved", "NightJob"),
     "no-environment": ({PRODUCED: None}, "EnvironmentNotFound", "production"),
     "no-cluster": ({PRODUCED: environment(PRODUCTION)}, "EnvironmentNotFound", "has none"),

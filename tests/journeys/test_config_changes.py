@@ -167,33 +167,6 @@ def test_one_broken_file_among_a_hundred_spoils_itself_only(tmp_path: Path) -> N
     assert world.sync().is_silent
 
 
-def test_one_object_twice_leaves_its_package_as_it_is(world: World) -> None:
-    world.write({"twin.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
-
-    after = world.sync()
-
-    assert "DuplicateObject" in after.codes
-    assert after.moved == set()
-    assert world.sync().is_silent
-
-
-@pytest.mark.parametrize(
-    "twin",
-    [
-        pytest.param(repository("other", branch="clusters/berlin"), id="equal-directory"),
-        pytest.param(repository("other", branch="clusters/berlin", directory="sub"), id="nested-directory"),
-    ],
-)
-def test_two_repositories_for_one_place_are_both_left_alone(world: World, twin: str) -> None:
-    world.write({"twin.yaml": twin, "regions/north.yaml": config_map("region-north", api="new")})
-
-    after = world.sync()
-
-    assert "DestinationConflict" in after.codes
-    assert after.moved == set()
-    assert world.sync().is_silent
-
-
 @pytest.mark.parametrize(
     "change",
     [

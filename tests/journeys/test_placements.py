@@ -247,7 +247,7 @@ def test_before_anything_is_published_what_is_dropped_just_goes_from_the_draft(d
         pytest.param(
             {"other.yaml": "kind: [\n", "placed/limits.yaml": None}, "YamlSyntax", id="another-file-is-unreadable"
         ),
-        pytest.param({"again.yaml": limits(cpu="9")}, "DuplicateObject", id="it-stands-twice"),
+        pytest.param({"again.yaml": limits(cpu="9")}, "ClaimConflict", id="another-file-defines-it"),
         pytest.param({"placed/limits.yaml": limits(on="berlin,,")}, "PlacementInvalid", id="the-annotation-is-no-list"),
         pytest.param({"placed/limits.yaml": limits(by="absent", on="")}, MISSING, id="no-such-policy"),
         pytest.param({"placed/limits.yaml": "# nothing\n"}, "FileInconclusive", id="its-file-is-empty"),

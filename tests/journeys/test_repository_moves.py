@@ -74,13 +74,13 @@ def test_a_relative_fleet_url_is_the_same_repository(tmp_path: Path, monkeypatch
     assert after.before == after.after
 
 
-def test_two_spellings_of_one_branch_are_a_conflict(world: World) -> None:
+def test_another_spelling_of_a_branch_of_a_cluster_is_rejected(world: World) -> None:
     twin = repository("twin", str(world.fleet.with_suffix("")), branch="clusters/berlin")
     world.write({"twin.yaml": twin})
 
     after = world.sync()
 
-    assert "DestinationConflict" in after.codes
+    assert "ClaimConflict" in after.codes
     assert after.moved == set()
 
 

@@ -1,0 +1,109 @@
+"""Claims: the end of conflicts between definitions, by what states record and by the history of the config branch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+from reconciler.daemon.config import ConfigSnapshot
+from reconciler.daemon.events import log
+from reconciler.daemon.remotes import Remotes
+from reconciler.daemon.states import read_states
+from reconciler.daemon.tools import Tools
+from reconciler.gitio.errors import GitError
+from reconciler.planning.destination import Destination
+from reconciler.planning.evidence import ConfigFiles
+from reconciler.planning.state import DestinationState
+from reconciler.rules.variant import object_of
+from reconciler.snapshot.catalog import Catalog, ConfigObject, Settlement
+from reconciler.snapshot.claims import Conflict, find_duplicates
+
+States = Mapping[Destination, DestinationState]
+
+
+def read_settled(
+    snapshot: ConfigSnapshot, remotes: Remotes, tools: Tools, fetch: Callable[[Collection[str]], None]
+) -> Catalog:
+    """Return the objects of a config with its conflicts settled; `fetch` is called for the URLs that this needs."""
+    catalog = tools.read_catalog(snapshot)
+    if find_duplicates(catalog) or tools.rivals(catalog):
+        _, targets = tools.urls(catalog)
+        fetch(targets)
+    return settle_claims(catalog, snapshot, remotes, tools)
+
+
+def settle_claims(catalog: Catalog, snapshot: ConfigSnapshot, remotes: Remotes, tools: Tools) -> Catalog:
+    """Return the catalog with each conflict settled for which a record or the history shows the earlier definition.
+
+    The record of packages in the states of targets comes first. Other conflicts stay: none of their objects has an
+    effect.
+    """
+    for find in (find_duplicates, tools.rivals):
+        conflicts = find(catalog)
+        if conflicts:
+            catalog = catalog.settled(_settlement(conflicts, catalog, snapshot, remotes, tools))
+    return catalog
+
+
+def _settlement(
+    conflicts: Sequence[Conflict], catalog: Catalog, snapshot: ConfigSnapshot, remotes: Remotes, tools: Tools
+) -> Settlement:
+    targets = tools.claimed_targets(catalog, conflicts)
+    states = _states({*tools.destinations(catalog), *targets.values()}, remotes, tools)
+    settlement = Settlement()
+    for conflict in conflicts:
+        if settlement.rejected.isdisjoint(one.key for one in conflict.claims):
+            holder = (
+                _by_sources(conflict, snapshot, states.values())
+                or _by_target(conflict, targets, states, remotes, snapshot)
+                or _by_history(conflict, snapshot)
+            )
+            settlement |= conflict.settle(holder) if holder else Settlement()
+    return settlement
+
+
+def _states(destinations: Iterable[Destination], remotes: Remotes, tools: Tools) -> States:
+    found = read_states(destinations, remotes, tools.state_ref)
+    return {one: state for one, state in found.items() if isinstance(state, DestinationState)}
+
+
+def _by_sources(
+    conflict: Conflict, snapshot: ConfigSnapshot, states: Iterable[DestinationState]
+) -> ConfigObject | None:
+    """Return the definition in the file that packages are recorded to come from."""
+    if conflict.over_place:
+        return None
+    key = conflict.claims[0].key
+    recorded = {path for state in states for sources in state.sources for path, ids in sources.items()
+                if any(object_of(one) == key for one in ids)}  # fmt: skip
+    config = ConfigFiles(snapshot.files, snapshot.directory, snapshot.entries)
+    return conflict.find_defined_in(inside for path in recorded if (inside := config.inside(path)))
+
+
+def _by_target(
+    conflict: Conflict,
+    targets: Mapping[ConfigObject, Destination],
+    states: States,
+    remotes: Remotes,
+    snapshot: ConfigSnapshot,
+) -> ConfigObject | None:
+    """Return the definition of the target whose state records packages at its branch and directory."""
+    mine = {one: targets[one] for one in conflict.claims if one in targets}
+    if any(target.url in remotes.failures for target in mine.values()):
+        return None
+    found = [one for one, target in mine.items() if _is_recorded(target, states.get(target))]
+    if len(found) > 1:
+        # one name and one place: they share the state, which records the file
+        found = [one for one in found if states[targets[one]].file == snapshot.path_of(one.file)]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_recorded(target: Destination, state: DestinationState | None) -> bool:
+    return state is not None and (state.branch, state.directory) == (target.branch, target.directory)
+
+
+def _by_history(conflict: Conflict, snapshot: ConfigSnapshot) -> ConfigObject | None:
+    try:
+        return conflict.find_first(snapshot.earlier(sorted({one.file for one in conflict.claims})))
+    except GitError as error:
+        log.warning("claims_not_looked_up", object=str(conflict.claims[0].key), why=error.message)
+        return None
