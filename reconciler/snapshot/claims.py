@@ -1,6 +1,6 @@
 """Claims: two objects that define one identity, one cluster or one place; the earlier definition continues to work.
 
-A later definition is rejected, so that nobody can stop the packages of others by adding a file. Where nothing shows
+A later definition is rejected, so that an added file cannot stop the packages of other authors. Where nothing shows
 which definition is the earlier one, the objects stay in conflict and none of them has an effect.
 """
 
@@ -42,7 +42,7 @@ class Conflict:
 
         Args:
             earlier: The versions of the config before the current one, newest first: at least the files of the claims.
-                A version with a file that cannot be parsed is no evidence.
+                A version with a file that cannot be parsed does not count.
             limits: Those of the config's files.
         """
         remaining = self.claims
@@ -88,7 +88,7 @@ def find_duplicates(catalog: Catalog) -> Sequence[Conflict]:
 
 
 def group_by_name(objects: Iterable[ConfigObject]) -> Mapping[str, tuple[ConfigObject, ...]]:
-    """Return the objects of each name that more than one has, in whatever namespaces."""
+    """Return the objects of each name that more than one has, in any namespaces."""
     found: dict[str, list[ConfigObject]] = {}
     for one in objects:
         found.setdefault(one.key.name, []).append(one)
