@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -17,10 +17,11 @@ from reconciler.daemon.publish import HEADS, Announce, Written, describe, push_a
 from reconciler.daemon.remotes import Remote, Remotes
 from reconciler.daemon.requests import Requested, Requests
 from reconciler.daemon.tags import Tagged, Tags
-from reconciler.gitio.errors import RepositoryMissingError, UnderWayError
+from reconciler.gitio.errors import FolderUnwritableError, RepositoryMissingError, UnderWayError
 from reconciler.gitio.names import is_path
 from reconciler.gitio.url import parse_url
 from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, Postponed, PushUnit, RefUpdate, Refused
+from reconciler.gitio.walk import remove_folder
 from reconciler.gitio.writer import Drop, NewCommit, Put
 from reconciler.krm.findings import Finding
 from reconciler.planning.branches import End, Grow, Rest
@@ -242,9 +243,15 @@ class Folder(_Unpushed):
     def publish(self, remote: Remote, written: Sequence[Written]) -> Mapping[str, Outcome]:
         """Write the whole tree that each destination's drafts come to."""
         self._empty()
-        for one in written:
+        return {one.name: self._written(remote, one) for one in written}
+
+    def _written(self, remote: Remote, one: Written) -> Outcome:
+        try:
             _write_files(self._out / one.name, _whole(remote, one))
-        return {one.name: Done() for one in written}
+        except OSError as error:
+            why = error.strerror or str(error)
+            return Failed(FolderUnwritableError(f"{error.filename or self._out} cannot be written: {why}"))
+        return Done()
 
     def finish(self, plan: FleetPlan | None, remotes: Remotes) -> Outcome:
         """Write the status as the status branch would hold it."""
@@ -262,7 +269,7 @@ class Folder(_Unpushed):
         # the folder itself stays: it may be a mount point, or somebody's working directory
         for path in self._out.iterdir() if self._out.is_dir() and not self._is_empty else ():
             if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
+                remove_folder(path)
             else:
                 path.unlink()
         self._is_empty = True
@@ -310,7 +317,10 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def output_fault(out: Path, config: Path, force: bool) -> str:
-    """Return why `out` may not be written to, or "" (design 10.30); `config` is CONFIG where that is a folder."""
+    """Make the folder `out`, and return why it may not be written to, or ""; `config` is CONFIG where that is a folder.
+
+    Raises OSError where the folder cannot be made.
+    """
     if out.exists() and not out.is_dir():
         return f"{out} must be a folder"
     if fault := _overlap(out.resolve(), config.resolve()):
@@ -320,7 +330,8 @@ def output_fault(out: Path, config: Path, force: bool) -> str:
             return f"{out} must be absent or empty; --force replaces what is in it"
         if any(path.name == ".git" or (path / "HEAD").is_file() for path in (out, *out.iterdir())):
             return f"{out} must not hold a Git repository, which --force would remove"
-    return ""
+    out.mkdir(parents=True, exist_ok=True)
+    return "" if os.access(out, os.W_OK | os.X_OK) else f"{out} must be a folder that may be written to"
 
 
 def _overlap(out: Path, config: Path) -> str:

@@ -152,7 +152,9 @@ def gather_what_moved(source: ConfigSource, remotes: Remotes, tools: Tools, last
     now, seen = int(tools.clock()), heads(remotes, tools)
     if seen == last.heads and last.holds(now):
         return last
-    return Gathered(snapshot, settle_claims(tools.read_catalog(snapshot), snapshot, remotes, tools), seen, now)
+    steps = Steps()
+    catalog = _settle(snapshot, tools.read_catalog(snapshot), remotes, tools, steps)
+    return Gathered(snapshot, catalog, seen, now, tuple(steps.findings))
 
 
 def gather_all(sources: Sequence[ConfigSource], remotes: Remotes, tools: Tools) -> list[Gathered]:
@@ -183,11 +185,16 @@ def _gather_all(snapshots: Sequence[ConfigSnapshot], remotes: Remotes, tools: To
     tools.progress("fetching", 1, 1)
     tools.functions.look_again()
     seen, now = heads(remotes, tools), int(tools.clock())
+    pairs = zip(snapshots, catalogs, strict=True)
+    settled = [(one, _settle(one, catalog, remotes, tools, steps)) for one, catalog in pairs]
     late = tuple(steps.findings)
-    return [
-        Gathered(snapshot, settle_claims(catalog, snapshot, remotes, tools), seen, now, late)
-        for snapshot, catalog in zip(snapshots, catalogs, strict=True)
-    ]
+    return [Gathered(snapshot, catalog, seen, now, late) for snapshot, catalog in settled]
+
+
+def _settle(snapshot: ConfigSnapshot, catalog: Catalog, remotes: Remotes, tools: Tools, steps: Steps) -> Catalog:
+    return steps.run(
+        "conflicting definitions", partial(settle_claims, catalog, snapshot, remotes, tools), catalog
+    )  # fmt: skip
 
 
 def _finish_loading(loading: Future[None]) -> None:

@@ -41,6 +41,7 @@ class MirrorFolder:
     def __init__(self, cache_folder: Path, url: GitUrl, options: GitOptions) -> None:
         self.path = cache_folder.absolute() / mirror_name(url)
         self.command = GitCommand(self.path, url, options)
+        self._unfinished_command = GitCommand(self._unfinished, url, options)
         self._url = url
         self._options = options
 
@@ -89,6 +90,11 @@ class MirrorFolder:
                 self.command.run("maintenance", "run", "--quiet", "--task=loose-objects", hold=hold)
                 self.command.run("prune-packed", "--quiet", hold=hold)
         return has_many_loose or has_many_packs
+
+    def interrupt(self) -> None:
+        """End what git is doing here for other threads; they get InterruptedGitError."""
+        for one in (self.command, self._unfinished_command):
+            one.interrupt()
 
     def discard(self) -> None:
         """Remove the folder."""
@@ -164,7 +170,7 @@ class MirrorFolder:
         with suppress(OSError):
             remove_folder(self._unfinished)
         self._unfinished.unlink(missing_ok=True)
-        fresh = GitCommand(self._unfinished, self._url, self._options)
+        fresh = self._unfinished_command
         # Not `clone --mirror`: its setting remote.mirror forbids pushing refspecs. No template: no hooks.
         fresh.run("init", "--quiet", "--bare", "--template=", "--object-format=sha1", "--initial-branch=none")
         self._write_far_side(self._unfinished)

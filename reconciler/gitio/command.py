@@ -19,7 +19,14 @@ from git.cmd import Git
 from git.exc import GitCommandNotFound
 
 from reconciler.gitio.credentials import GivenCredential, find_credential, give_credential
-from reconciler.gitio.errors import GitError, GitProgramMissingError, MirrorCorruptError, TimedOutError, name_failure
+from reconciler.gitio.errors import (
+    GitError,
+    GitProgramMissingError,
+    InterruptedGitError,
+    MirrorCorruptError,
+    TimedOutError,
+    name_failure,
+)
 from reconciler.gitio.options import GitOptions
 from reconciler.gitio.url import GitUrl
 from reconciler.redaction import redact
@@ -66,6 +73,7 @@ class GitCommand:
         self._environment = _environment(folder, url, options)
         self._settings = _settings(url, options)
         self._running: set[subprocess.Popen[bytes]] = set()
+        self._interrupted: set[subprocess.Popen[bytes]] = set()
 
     def run(
         self, *arguments: str, stdin: bytes | BinaryIO = b"", hold: int | None = None, accept: tuple[int, ...] = (0,)
@@ -75,6 +83,8 @@ class GitCommand:
         with self.start(*arguments, source=source, hold=hold) as process:
             output, words = self._finish(process, arguments[0], stdin if isinstance(stdin, bytes) else None)
             result = Result(process.returncode, output, self.clean(words))
+            if process in self._interrupted:
+                raise InterruptedGitError(f"git {arguments[0]} of {self._url.text} was ended on request")
         if result.code not in accept:
             raise self.failure(arguments[0], result.words)
         return result
@@ -126,12 +136,14 @@ class GitCommand:
             yield process
         finally:
             self._running.discard(process)
+            self._interrupted.discard(process)
             _end(process)
 
     def interrupt(self) -> None:
         """Ask every process that runs now to end; who waits for one finds that it failed. For other threads."""
         for process in tuple(self._running):
             if process.poll() is None:
+                self._interrupted.add(process)
                 _signal_all(process, signal.SIGTERM)
 
     def _finish(self, process: subprocess.Popen[bytes], name: str, stdin: bytes | None) -> tuple[bytes, bytes]:

@@ -6,6 +6,7 @@ GitError                      next step
 ├── GitFailedError            retry   git said something we have no better name for
 ├── MirrorBusyError           wait    another process holds the mirror
 ├── RateLimitedError          wait    the host asks for patience
+├── InterruptedGitError       retry   the service was asked to end, and ended git
 ├── UnderWayError             wait    a fetch or push takes its time, and goes on beside the passes
 ├── AccessDeniedError         human   credentials are missing, wrong, or not enough
 ├── HostUntrustedError        human   a host key, a certificate or an owner that nobody vouched for
@@ -21,6 +22,7 @@ GitError                      next step
 ├── FolderChangedError        retry   somebody changed a folder while we were at work on it
 ├── MirrorCorruptError        human   the mirror is damaged; `Mirror.discard` lets it be fetched anew
 ├── InternalGitError          human   an unexpected exception; the log has its traceback
+├── FolderUnwritableError     human   a file of an output folder cannot be written, as on a full disk
 ├── CacheUnusableError        human   the cache folder cannot be written
 ├── CacheRefusedError         human   another user owns the cache folder, or may write to it
 └── GitProgramMissingError    human   git itself is not installed
@@ -51,6 +53,16 @@ class GitError(ExpectedError):
         """The message with its next step, where it does not say itself what must be otherwise."""
         advice = self.advice or ("" if self.next_step == "human" else self.next_step)
         return f"{self.message} (next step: {advice})" if advice else self.message
+
+
+class FolderUnwritableError(GitError):
+    """A file of an output folder cannot be written, as on a full disk."""
+
+    next_step = "human"
+
+
+class InterruptedGitError(GitError):
+    """Git was ended on request, so that its failure says nothing about the repository or the mirror."""
 
 
 class InternalGitError(GitError):

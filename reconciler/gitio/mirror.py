@@ -431,8 +431,8 @@ class Mirror:
         return self._has_grown
 
     def interrupt(self) -> None:
-        """End what git is doing here for other threads; they get a GitError."""
-        self._place.command.interrupt()
+        """End what git is doing here for other threads; they get InterruptedGitError."""
+        self._place.interrupt()
 
     def maintain(self) -> bool:
         """Pack loose objects, merge packs and prune objects that were unreachable for a day; True if there was a need.

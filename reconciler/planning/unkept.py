@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from reconciler.krm.conflicts import ABSENT, Conflict
@@ -17,6 +17,7 @@ from reconciler.planning.source import NOT_KEPT, Ingredients, Standing
 from reconciler.snapshot.files import File, FileTree
 
 _BOM = b"\xef\xbb\xbf"
+_WORD = re.compile(r"[^\s,:\[\]{}]+")
 # a comment begins at the start of a line or behind a blank
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*")
 
@@ -106,9 +107,28 @@ def _has_parts(part: str, files: FileTree) -> bool:
 def _lost_parts(before: File, now: File, result: File, recorded: Collection[Conflict]) -> Iterator[str]:
     """Yield the contents and comments of lines that an edit put into a file and that the result lacks."""
     values = [str(one.local) for one in recorded if not isinstance(one.local, dict | list)]
-    added = _parts(now) - _parts(before)
+    added, replaced = _parts(now) - _parts(before), _parts(before) - _parts(now)
     missing = added - _parts(result)
-    yield from (part for part in missing if not any(value in part for value in values))
+    yield from (
+        part
+        for part in missing
+        if not any(value in part for value in values) and not _is_merged(part, replaced, _parts(result))
+    )
+
+
+def _is_merged(part: str, replaced: Iterable[str], result: Iterable[str]) -> bool:
+    """Return whether a line of the result has all words of an edited line and none that the edit removed from it.
+
+    A list in one line is merged by its items, such as `[one, two]`, edited to `[two, three]`, to `[two, three, four]`.
+    """
+    words = _WORD.findall(part)
+    if part.startswith("#") or not words:
+        return False
+    before = {word for line in replaced if (found := _WORD.findall(line))[:1] == words[:1] for word in found}
+    return any(
+        found[:1] == words[:1] and {*words} <= {*found} and not (before - {*words}) & {*found}
+        for found in map(_WORD.findall, result)
+    )
 
 
 def _parts(file: File) -> Counter[str]:

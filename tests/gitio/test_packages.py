@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.gitio.errors import ObjectMissingError, PathRefusedError
+from reconciler.gitio.errors import GitError, ObjectMissingError, PathRefusedError, TreeMalformedError
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.options import GitOptions
 from reconciler.gitio.package_folder import read_package
@@ -93,14 +93,23 @@ def test_links_and_submodules_are_left_out_and_told(repository: Path, upstreams:
     assert list(upstreams.skipped) == ["link", "module"]
 
 
-@pytest.mark.parametrize("name", [b"..", b".git", b"\xff"], ids=["dots", "git", "no-text"])
-def test_paths_that_no_package_may_hold(repository: Path, upstreams: UpstreamPackages, name: bytes) -> None:
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        pytest.param(b"..", TreeMalformedError, id="dots"),
+        pytest.param(b".git", PathRefusedError, id="git"),
+        pytest.param(b"\xff", PathRefusedError, id="no-text"),
+    ],
+)
+def test_paths_that_no_package_may_hold(
+    repository: Path, upstreams: UpstreamPackages, name: bytes, error: type[GitError]
+) -> None:
     blob = git(repository, "hash-object", "-w", "--stdin", stdin=b"x")
     content = b"100644 " + name + b"\0" + bytes.fromhex(blob)
     tree = git(repository, "hash-object", "-w", "-t", "tree", "--literally", "--stdin", stdin=content)
     git(repository, "update-ref", MAIN, git(repository, "commit-tree", tree, "-m", "odd"))
 
-    with pytest.raises(PathRefusedError):
+    with pytest.raises(error):
         upstreams.fetch(str(repository), "/", "main")
 
 

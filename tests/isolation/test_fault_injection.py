@@ -99,10 +99,10 @@ STAGES = {
         "reconciler.snapshot.catalog._parse", lambda file, *_: b"name: berlin-web" in file.data
     ),
     "reading-the-objects-of-a-file": Boundary(
-        "reconciler.snapshot.catalog._read_object", lambda path, _: path == "berlin-web.yaml"
+        "reconciler.snapshot.catalog._read_object", lambda path, *_: path == "berlin-web.yaml"
     ),
     "reading-a-repository": Boundary(
-        "reconciler.rules.repository._read", lambda one: one.key.name == "berlin", passes_before=0
+        "reconciler.rules.repository.read_repository", lambda one: one.key.name == "berlin", passes_before=0
     ),
     "reading-a-package-variant": Boundary(
         "reconciler.rules.variants.room.result_of_variant", lambda one, *_: one.key.name == "berlin-web"
@@ -183,6 +183,7 @@ PORTS = {
         )
     },
     "load": Boundary("load", reach="nothing"),
+    "rivals": Boundary("rivals", reach="nothing"),
     "conflicts": Boundary("conflicts", reach="config"),
     "progress": Boundary("progress", lambda stage, *_: stage == "planning", "config"),
     "writer.words": Boundary("writer.words", lambda draft, _: draft.variant.place.repository == "berlin"),
@@ -202,6 +203,7 @@ PORTS = {
 }
 # Ports and settings of `Tools` that this pass does not call, with the reason.
 NOT_CALLED = {
+    "claimed_targets": "only conflicting definitions ask for it; rivals raises at the same place",
     "lint": "only `validate` calls it",
     "fleet": "only `validate` calls it",
     "made_kinds": "only `schema` calls it",

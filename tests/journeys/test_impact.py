@@ -73,7 +73,8 @@ def change(world: World, files: Files) -> None:
 
 def look(world: World, base: str = "HEAD~1", head: str = "HEAD", *, forks: bool = False) -> ImpactReview:
     """Return the impact of a range, as a fresh process would find it."""
-    own = {"fleet": {"url": str(world.fleet)}, "cache": str(world.folder / "cache")}
+    guards = {"max_delete_percent": 100}
+    own = {"fleet": {"url": str(world.fleet)}, "cache": str(world.folder / "cache"), "guards": guards}
     settings = Settings.model_validate(own)
     parts = build_parts(settings, world.source, missing_is_empty=True, clock=lambda: world.now)
     with parts.remotes as remotes:

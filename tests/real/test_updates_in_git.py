@@ -60,7 +60,7 @@ class Life:
 
 @pytest.fixture(scope="module")
 def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
-    world = World.new(tmp_path_factory.mktemp("updates") / "world")
+    world = World.new(tmp_path_factory.mktemp("updates") / "world", merge={"conflict_policy": "upstream"})
     stories = {name: tell(read(name), name) for name in (*PLAIN, *RENDERED)}
     world.write({"repositories.yaml": f"{catalog()}---\n{repository(CLUSTER)}"})
     world.write({f"{short(name)}.yaml": variant(short(name), CLUSTER, short(name), "main") for name in stories})

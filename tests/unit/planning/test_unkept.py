@@ -40,6 +40,7 @@ KEPT = [
     pytest.param(BEFORE.replace(b"\n", b"\r\n"), BEFORE.replace(b"\n", b"\r\n") + b"b: 2\r\n", id="CRLF"),
     pytest.param(b"kind: A\n", BEFORE, id="removed-lines-come-back-with-upstream"),
 ]
+ITEMS = b"kind: A\nitems: [one, two]\n"
 
 
 @pytest.mark.parametrize(("now", "result"), KEPT)
@@ -68,6 +69,21 @@ def test_a_local_change_that_is_lost_gets_a_record(now: bytes | File | None, res
 
     assert (found.kind, found.file, found.chosen, found.rule) == ("file", "a.yaml", "upstream", NOT_KEPT)
     assert (found.local is ABSENT, found.upstream is ABSENT) == (now is None, result is None)
+
+
+@pytest.mark.parametrize(
+    ("result", "is_kept"),
+    [
+        pytest.param(b"items: [two, three, four]\n", True, id="with-an-item-of-upstream"),
+        pytest.param(b"items: [two, four]\n", False, id="without-the-added-item"),
+        pytest.param(b"items: [one, two, three]\n", False, id="with-the-removed-item"),
+        pytest.param(b"others: [two, three, four]\n", False, id="of-another-field"),
+    ],
+)
+def test_a_list_in_one_line_is_kept_with_all_edits_of_its_items(result: bytes, is_kept: bool) -> None:
+    found = published(b"kind: A\nitems: [two, three]\n", tree(b"kind: A\n" + result), before=ITEMS)
+
+    assert (found == Unkept()) == is_kept
 
 
 def test_what_moved_to_another_file_is_kept() -> None:

@@ -216,7 +216,7 @@ def test_json_stays_json_and_keeps_its_lines() -> None:
 
 
 def test_json_that_is_no_yaml_is_written_anew_with_its_indentation() -> None:
-    text = json.dumps(json.loads(JSON), indent="\t").replace('"a": "1"', '"a": "0", "a": "1"')
+    text = json.dumps(json.loads(JSON), indent="\t")
 
     done = apply({"one.json": text}, rules(rules_of(patch("/data/b", value="9"))))
 
