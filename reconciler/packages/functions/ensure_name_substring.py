@@ -15,10 +15,10 @@ from reconciler.packages.functions.function import (
     Item,
     Output,
     charged,
+    config_fields,
     config_strings,
     failure,
     reports_faults,
-    string_map,
     value_at,
 )
 from reconciler.packages.functions.limits import Budget
@@ -80,11 +80,11 @@ def _read(config: Config | None) -> _Wish | str:
         return _wish(mode, substring, ())
     if (api_version, kind) != ("fn.kpt.dev/v1alpha1", "EnsureNameSubstring"):
         return f'function config must be a ConfigMap or an fn.kpt.dev/v1alpha1 EnsureNameSubstring, not "{kind or ""}"'
-    data, added = string_map(config), config.get("additionalNameFields")
+    data, added = config_fields(config, "editMode", "substring"), config.get("additionalNameFields")
     if added and config.get("fieldSpecs"):
         return "`fieldSpecs` has been deprecated, please rename it to `additionalNameFields`"
     fields = read_field_specs(added or config.get("fieldSpecs"))
-    return _wish(data.get("editMode") or "prepend", data.get("substring", ""), fields)
+    return _wish(data["editMode"] or "prepend", data["substring"], fields)
 
 
 def _wish(mode: str, substring: str, fields: tuple[FieldSpec, ...]) -> _Wish | str:

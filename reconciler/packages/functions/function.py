@@ -325,4 +325,14 @@ def config_strings(data: Any, field: str, *, strict: bool = False) -> dict[str, 
     return string_map(data)
 
 
+def config_fields(config: Config, *names: str) -> dict[str, str]:
+    """Return fields of a configuration of its own kind, absent ones as ""; raises FieldError for other than strings."""
+    found = {name: "" if config.get(name) is None else config[name] for name in names}
+    for name, value in found.items():
+        if not isinstance(value, str):
+            hint = "" if isinstance(value, dict | list) else "; put it in quotes"
+            raise FieldError(f"the configuration's {name} must be a string, not {repr(value)[:80]}{hint}")
+    return found
+
+
 _ABSENT = object()

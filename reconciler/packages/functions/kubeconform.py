@@ -17,7 +17,9 @@ from reconciler.packages.functions.function import (
     Output,
     Result,
     ResultSeverity,
+    config_strings,
     failure,
+    reports_faults,
     string_map,
 )
 from reconciler.packages.functions.kubeconform_words import Said, kubeconform_words, kubeval_words
@@ -44,6 +46,7 @@ class _Wish:
         return [location for location in self.locations if location.rstrip("/") not in _CARRIED]
 
 
+@reports_faults
 def kubeconform(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
     """Return the items and an error for every violation, as kubeconform words them.
 
@@ -52,6 +55,7 @@ def kubeconform(items: Sequence[Item], config: Config | None, context: FunctionC
     return _validated(items, config, context, kubeconform_words, "warning" if context.profile == "safe" else None)
 
 
+@reports_faults
 def kubeval(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
     """Return the items and an error for every violation and every kind without a schema, as kubeval words them."""
     return _validated(items, config, context, kubeval_words, "error")
@@ -86,7 +90,7 @@ def _validated(
 def _wish(config: Config | None) -> _Wish | str:
     """Return what the configuration asks for, or what is wrong with it."""
     # kpt.md 16: a ConfigMap; upstream's kubeconform takes the fields beside `kind`, too
-    values = string_map((config or {}).get("data")) | string_map(config)
+    values = config_strings((config or {}).get("data"), "data") | string_map(config)
     flags = {name: values.get(name, "").lower() for name in ("ignore_missing_schemas", "strict")}
     for name, value in flags.items():
         if value not in (*_TRUE, *_FALSE):

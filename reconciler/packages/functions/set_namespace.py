@@ -21,9 +21,9 @@ from reconciler.packages.functions.function import (
     Result,
     Version,
     charged,
+    config_fields,
     config_strings,
     reports_faults,
-    string_map,
     value_at,
 )
 from reconciler.packages.functions.limits import Budget, text_bytes
@@ -124,8 +124,8 @@ def _wish(config: Config | None) -> _Wish | str:
         namespace = data.get("namespace") or (data.get("name", "") if is_context(config) else "")
         field = "data.name" if is_context(config) else "data.namespace"
     elif (api_version, kind) == ("fn.kpt.dev/v1alpha1", "SetNamespace"):
-        data = string_map(config)
-        namespace, field = data.get("namespace", ""), "namespace"
+        data = config_fields(config, "namespace", "namespaceMatcher")
+        namespace, field = data["namespace"], "namespace"
     else:
         return f"unknown functionConfig Kind={kind} ApiVersion={api_version}, expect {_ACCEPTED}"
     if not namespace:

@@ -25,6 +25,8 @@ KEYS = {
     "set-enforcement-action": "enforcementAction",
     "delete-annotations": "annotationKeys",
     "ensure-name-substring": "append",
+    "kubeconform": "skip_kinds",
+    "kubeval": "strict",
 }
 STRICT = ("set-labels", "set-image", "set-namespace")
 SPECS = [
@@ -41,6 +43,21 @@ def fault(name: str, configuration: dict[str, Any]) -> str:
     output = function(items(RESOURCE), configuration, FunctionContext("safe", (9, 9, 9)))
     errors = [message for severity, message in messages(output) if severity == "error"]
     return errors[0] if errors and output.failed else ""
+
+
+@pytest.mark.parametrize("value", [*WRONG.values(), 7, True])
+@pytest.mark.parametrize(
+    ("name", "kind", "field"),
+    [
+        ("set-namespace", "SetNamespace", "namespace"),
+        ("ensure-name-substring", "EnsureNameSubstring", "substring"),
+        ("ensure-name-substring", "EnsureNameSubstring", "editMode"),
+    ],
+)
+def test_a_field_of_the_wrong_type_is_an_error(name: str, kind: str, field: str, value: object) -> None:
+    configuration = {"apiVersion": "fn.kpt.dev/v1alpha1", "kind": kind, "metadata": {"name": "x"}, field: value}
+
+    assert f"the configuration's {field} must be a string, not" in fault(name, configuration)
 
 
 @pytest.mark.parametrize("kind", WRONG)
