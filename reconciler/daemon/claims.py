@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from reconciler.daemon.config import ConfigSnapshot
 from reconciler.daemon.events import log
@@ -11,9 +11,8 @@ from reconciler.daemon.states import read_states
 from reconciler.daemon.tools import Tools
 from reconciler.gitio.errors import GitError
 from reconciler.planning.destination import Destination
-from reconciler.planning.evidence import ConfigFiles
 from reconciler.planning.state import DestinationState
-from reconciler.rules.variant import object_of
+from reconciler.rules.variant import object_id
 from reconciler.snapshot.catalog import Catalog, ConfigObject, Settlement
 from reconciler.snapshot.claims import Conflict, find_duplicates
 
@@ -49,12 +48,13 @@ def _settlement(
 ) -> Settlement:
     targets = tools.claimed_targets(catalog, conflicts)
     states = _states({*tools.destinations(catalog), *targets.values()}, remotes, tools)
+    recorded = frozenset(_recorded(states.values()))
     settlement = Settlement()
     for conflict in conflicts:
         if settlement.rejected.isdisjoint(one.key for one in conflict.claims):
             holder = (
-                _by_sources(conflict, snapshot, states.values())
-                or _by_target(conflict, targets, states, remotes, snapshot)
+                _by_record(conflict, snapshot, recorded)
+                or _by_target(conflict, targets, states, remotes)
                 or _by_history(conflict, snapshot)
             )
             settlement |= conflict.settle(holder) if holder else Settlement()
@@ -66,34 +66,29 @@ def _states(destinations: Iterable[Destination], remotes: Remotes, tools: Tools)
     return {one: state for one, state in found.items() if isinstance(state, DestinationState)}
 
 
-def _by_sources(
-    conflict: Conflict, snapshot: ConfigSnapshot, states: Iterable[DestinationState]
+def _recorded(states: Iterable[DestinationState]) -> Iterator[tuple[str, str]]:
+    """Yield the files that states record, each with the id of an object."""
+    for state in states:
+        for sources in (state.definition, *state.sources):
+            yield from ((path, one) for path, ids in sources.items() for one in ids)
+
+
+def _by_record(
+    conflict: Conflict, snapshot: ConfigSnapshot, recorded: Collection[tuple[str, str]]
 ) -> ConfigObject | None:
-    """Return the definition in the file that packages are recorded to come from."""
-    if conflict.over_place:
-        return None
-    key = conflict.claims[0].key
-    recorded = {path for state in states for sources in state.sources for path, ids in sources.items()
-                if any(object_of(one) == key for one in ids)}  # fmt: skip
-    config = ConfigFiles(snapshot.files, snapshot.directory, snapshot.entries)
-    return conflict.find_defined_in(inside for path in recorded if (inside := config.inside(path)))
+    """Return the only definition that states record with its file."""
+    found = [one for one in conflict.claims if (snapshot.path_of(one.file), object_id(one.key)) in recorded]
+    return found[0] if len(found) == 1 else None
 
 
 def _by_target(
-    conflict: Conflict,
-    targets: Mapping[ConfigObject, Destination],
-    states: States,
-    remotes: Remotes,
-    snapshot: ConfigSnapshot,
+    conflict: Conflict, targets: Mapping[ConfigObject, Destination], states: States, remotes: Remotes
 ) -> ConfigObject | None:
-    """Return the definition of the target whose state records packages at its branch and directory."""
+    """Return the only definition of a target whose state records its branch and directory."""
     mine = {one: targets[one] for one in conflict.claims if one in targets}
     if any(target.url in remotes.failures for target in mine.values()):
         return None
     found = [one for one, target in mine.items() if _is_recorded(target, states.get(target))]
-    if len(found) > 1:
-        # one name and one place: they share the state, which records the file
-        found = [one for one in found if states[targets[one]].file == snapshot.path_of(one.file)]
     return found[0] if len(found) == 1 else None
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from reconciler.krm.findings import Finding, Where
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.codes import DESTINATION_CONFLICT
 from reconciler.rules.repository import API_VERSION as REPOSITORY_API_VERSION
+from reconciler.rules.variant import ConfigSources
 
 STATUS_FOLDER = ".reconciler"
 
@@ -19,7 +20,8 @@ class Destination:
 
     `key` is the object that says so, with its `api_version`. `url` names the remote, `url_text` is what people wrote,
     without credentials; `tag_prefix` is what the tags of its revisions start with. `repository` is the normal form of
-    the URL, equal for all spellings of one repository; "" where the URL is one.
+    the URL, equal for all spellings of one repository; "" where the URL is one. `definition` are the config files with
+    its Repository and with the objects of its cluster.
     """
 
     key: ObjectKey
@@ -32,6 +34,7 @@ class Destination:
     tag_prefix: str = ""
     api_version: str = REPOSITORY_API_VERSION
     repository: str = ""
+    definition: ConfigSources = field(default_factory=dict, compare=False)
 
     @property
     def repository_id(self) -> str:

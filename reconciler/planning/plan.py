@@ -150,7 +150,7 @@ def _after(decided: Decided, ground: Ground, departures: Departures, layouts: It
             continue
         if not _is_foreign(outcome) and not (isinstance(outcome, Blocked) and outcome.retry):
             record = _record(outcome, words.get(package), ground.branch_of(package))
-            records[package] = replace(record, sources=_sources(outcome.variant, record, decided))
+            records[package] = replace(record, sources=_from_root(outcome.variant.sources, record.sources, decided))
     records |= {one.package: _held(one) for one in departures.held}
     for one in departures.leaving:
         records[one.package] = _kept(one.record, one.how, one.finding) if one.finding else one.record
@@ -161,21 +161,23 @@ def _after(decided: Decided, ground: Ground, departures: Departures, layouts: It
     seen = ground.heads.branch if stands and ground.heads.branch else ground.state.seen
     root = decided.shop.origin.root or ground.state.config_root
     packages = dict(sorted(records.items()))
-    file = decided.shop.origin.path(decided.destination.where.file)
-    return replace(ground.state, seen=seen, packages=packages, drafts=drafts, config_root=root, file=file)
+    definition = _from_root(decided.destination.definition, ground.state.definition, decided)
+    return replace(
+        ground.state, seen=seen, packages=packages, drafts=drafts, config_root=root, definition=definition
+    )  # fmt: skip
 
 
-def _sources(variant: Variant, record: PackageRecord, decided: Decided) -> ConfigSources:
-    """Return the config files that a package comes from, as paths from the root of the config repository.
+def _from_root(sources: ConfigSources, recorded: ConfigSources, decided: Decided) -> ConfigSources:
+    """Return config files as paths from the root of the config repository.
 
     While the config has doubts, files that are recorded stay so: the objects that they had may come back.
     """
-    origin, sources = decided.shop.origin, variant.sources
+    origin = decided.shop.origin
     # equal mappings of a pass stay one object
     found = {origin.path(path): ids for path, ids in sources.items()} if origin.directory else sources
-    if decided.claims.complete or record.sources.items() <= found.items():
+    if decided.claims.complete or recorded.items() <= found.items():
         return found
-    return {**record.sources, **found}
+    return {**recorded, **found}
 
 
 def _held(one: Held) -> PackageRecord:

@@ -260,8 +260,8 @@ class DestinationState:
     """What the state ref of one destination says; url has no credentials.
 
     `config_root` is the first commit of the config branch, "" for a plain folder: another history has another one.
-    `file` is the file that defines the destination, as a path from the root of the config repository; "" in a state of
-    an earlier version.
+    `definition` are the config files that define the destination, as paths from the root of the config repository, each
+    with the ids of its objects (`object_id`); empty in a state of an earlier version.
     """
 
     url: str
@@ -271,7 +271,7 @@ class DestinationState:
     drafts: Mapping[str, DraftBranch] = field(default_factory=dict)
     packages: Mapping[str, PackageRecord] = field(default_factory=dict)
     config_root: str = ""
-    file: str = ""
+    definition: ConfigSources = field(default_factory=dict)
 
     @cached_property
     def sources(self) -> tuple[ConfigSources, ...]:
@@ -321,7 +321,8 @@ def _is_same(one: PackageRecord, other: PackageRecord | None) -> bool:
 
 def _destination_file(state: DestinationState) -> bytes:
     drafts = {name: draft.as_data() for name, draft in state.drafts.items()}
-    origin = {"root": state.config_root, "file": state.file}
+    definition = {path: list(ids) for path, ids in state.definition.items()}
+    origin = {"root": state.config_root, "definition": definition}
     config = {"config": known} if (known := {name: value for name, value in origin.items() if value}) else {}
     return json_lines({
         "format": FORMAT, "url": state.url, "branch": state.branch, "directory": state.directory,
@@ -373,7 +374,7 @@ def _read(files: Mapping[str, bytes]) -> DestinationState:
     origin = data.get("config", _NOTHING)
     return DestinationState(
         data["url"], data["branch"], data["directory"], data["seen"], drafts, packages, origin.get("root", ""),
-        origin.get("file", ""),
+        _read_sources(json.dumps(origin.get("definition", {}))),
     )  # fmt: skip
 
 

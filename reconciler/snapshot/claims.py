@@ -31,12 +31,6 @@ class Conflict:
     why: str
     over_place: bool = False
 
-    def find_defined_in(self, files: Iterable[str]) -> ConfigObject | None:
-        """Return the only claim that one of these files has; None for several or none."""
-        known = frozenset(files)
-        found = [one for one in self.claims if one.file in known]
-        return found[0] if len(found) == 1 else None
-
     def find_first(self, earlier: Iterable[FileTree], limits: YamlLimits = DEFAULT_LIMITS) -> ConfigObject | None:
         """Return the claim that the config had before the others; None if several came together.
 

@@ -68,7 +68,7 @@ from reconciler.rules.templates.model import Options as TemplateOptions
 from reconciler.rules.templates.pairs import Pairs
 from reconciler.rules.templates.read_rule import MergeRules, read_merge_rules
 from reconciler.rules.unused_objects import unused_findings
-from reconciler.rules.variant import ConfigStatus, Place, RoomResult, joined
+from reconciler.rules.variant import ConfigSources, ConfigStatus, Place, RoomResult, joined, sources_of
 from reconciler.rules.variants.lint import lint_variants
 from reconciler.rules.variants.naming import TargetKey
 from reconciler.rules.variants.room import Memory as SetMemory
@@ -445,6 +445,8 @@ class Catalogs:
         destinations += [
             _of_fleet(catalog.objects[inventory.homes[name]], fleet, identity(fleet)) for name in alone if fleet
         ]
+        definitions = _definitions(catalog)
+        destinations = [replace(one, definition=definitions(one)) for one in destinations]
         policies = read_policies(catalog)
         odd = inventory_findings(policies.sound.values(), inventory.clusters.values(), inventory.doubtful)
         merge_rules = read_merge_rules(catalog)
@@ -501,6 +503,20 @@ def _destination(one: Repository, url: str, repository: str) -> Destination:
         one.key, url, kptfile_url(one.url), one.branch, one.directory, one.deployment, one.where, one.tag_prefix,
         repository=repository,
     )  # fmt: skip
+
+
+def _definitions(catalog: Catalog) -> Callable[[Destination], ConfigSources]:
+    """Return a function that returns the files which define a destination: its own object, and those of its cluster."""
+    described: dict[str, list[ConfigObject]] = {}
+    for kind in CLUSTER_KINDS:
+        for one in catalog.of_kind(*kind) if kind != _REPOSITORY else ():
+            described.setdefault(one.key.name, []).append(one)
+
+    def definition(target: Destination) -> ConfigSources:
+        of_cluster = described.get(target.name, ()) if target.deployment else ()
+        return sources_of((catalog.objects[target.key], *of_cluster))
+
+    return definition
 
 
 def _identity(url: str) -> str:
