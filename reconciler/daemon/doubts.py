@@ -27,13 +27,26 @@ def with_doubts(
     max_percent: int,
 ) -> Catalog:
     """Return the catalog with every reason why an object that it does not have may not be deleted. Raises GitError."""
-    config = ConfigFiles(snapshot.files, snapshot.directory, snapshot.entries)
     found = (
         *emptiness(catalog, snapshot, bool(destinations)),
+        *recorded_doubts(catalog, snapshot, destinations, states, max_percent),
+    )
+    return replace(catalog, doubts=found) if found else catalog
+
+
+def recorded_doubts(
+    catalog: Catalog,
+    snapshot: ConfigSnapshot,
+    destinations: Sequence[Destination],
+    states: Collection[DestinationState],
+    max_percent: int,
+) -> tuple[Finding, ...]:
+    """Return an error for each recorded object or history whose absence is not a deletion. Raises GitError."""
+    config = ConfigFiles(snapshot.files, snapshot.directory, snapshot.entries)
+    return (
         *_replaced_history(catalog, snapshot, destinations, states),
         *find_doubts(states, config, catalog, max_percent),
     )
-    return replace(catalog, doubts=found) if found else catalog
 
 
 def emptiness(catalog: Catalog, snapshot: ConfigSnapshot, has_targets: bool) -> Iterator[Finding]:

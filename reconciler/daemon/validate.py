@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from reconciler.daemon.codes import REPOSITORY_UNREACHABLE, URL_REFUSED
 from reconciler.daemon.desk import unread
-from reconciler.daemon.doubts import emptiness
+from reconciler.daemon.doubts import emptiness, recorded_doubts
 from reconciler.daemon.isolation import Steps, error_finding, log_failures
-from reconciler.daemon.reconcile import begin, catalog_findings, gather, plan_fleet, plan_proposal
+from reconciler.daemon.reconcile import Gathered, begin, catalog_findings, gather, plan_fleet, plan_proposal
 from reconciler.daemon.remotes import Remotes
+from reconciler.daemon.states import read_states
 from reconciler.daemon.tools import ConfigSource, Tools, keeping_stages
 from reconciler.gitio.errors import GitError
 from reconciler.krm.findings import Finding, Where, errors
@@ -23,6 +25,7 @@ from reconciler.planning.lint import told_once
 from reconciler.planning.made_anew import decide_anew
 from reconciler.planning.outcome import Blocked, Draft, Outcome, Rendered
 from reconciler.planning.plan import Decided
+from reconciler.planning.state import DestinationState
 from reconciler.planning.survey import Surveyed, Workshop
 from reconciler.reporting.rendered import Unsaid, rendered_findings, unsaid_findings
 from reconciler.rules.overrides.lint import unreached_findings
@@ -57,13 +60,16 @@ def validate(source: ConfigSource, remotes: Remotes, tools: Tools) -> Validated:
     steps = Steps()
     proposal = plan_proposal(found, room, tools, (), steps)
     wanted = {(one.place.namespace, one.place.repository) for one in room.variants}
-    used = [one for one in tools.destinations(found.catalog) if one.deployment or _name(one) in wanted]
+    destinations = tools.destinations(found.catalog)
+    used = [one for one in destinations if one.deployment or _name(one) in wanted]
     unread = (*settings_unread(remotes, tools), *(each for one in used for each in _unread_target(one, remotes, tools)))
     made = (finding for variant in room.variants for finding in variant.findings)
     empty = emptiness(found.catalog, found.snapshot, bool(found.catalog.objects))
+    absent = steps.run("evidence of deletions", partial(_absent, found, destinations, remotes, tools), ())
     told = (
         *empty,
         *catalog_findings(found.catalog),
+        *absent,
         *found.findings,
         *tools.conflicts(found.catalog).values(),
         *proposal.findings,
@@ -100,6 +106,15 @@ def validate_rendered(source: ConfigSource, remotes: Remotes, tools: Tools, judg
     odd = _lint(told, lambda: tools.lint(found.catalog, remotes, begun.room, found.now))
     log_failures(odd)
     return Validated(tuple(dict.fromkeys((*told, *odd))), found.catalog.objects, _makers(begun.room))
+
+
+def _absent(
+    found: Gathered, destinations: Sequence[Destination], remotes: Remotes, tools: Tools
+) -> tuple[Finding, ...]:
+    """Return an error for each file that does not prove the deletion of the objects that a state records for it."""
+    states = read_states(destinations, remotes, tools.state_ref).values()
+    known = [one for one in states if isinstance(one, DestinationState)]
+    return recorded_doubts(found.catalog, found.snapshot, destinations, known, tools.max_delete_percent)
 
 
 def settings_unread(remotes: Remotes, tools: Tools) -> tuple[Finding, ...]:

@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.daemon.validate import validate
 from reconciler.krm.findings import Severity
+from reconciler.settings import Settings
+from reconciler.wiring import build_parts
 from tests.support import beginnings
 from tests.support.beginnings import begin
 from tests.support.git_env import commit_files, git, make_bare, read_refs
@@ -99,6 +102,23 @@ def test_a_file_that_is_no_valid_config_any_more_keeps_its_packages(
     after = config.plan()
 
     assert is_kept(after, code, "metrics.yaml:"), errors(after)
+
+
+def validation_errors(world: World, source: Path) -> dict[str, str]:
+    """Return the errors of `validate`: by code where each is."""
+    settings = Settings.model_validate({"fleet": {"url": str(world.fleet)}, "cache": str(world.folder / "cache")})
+    parts = build_parts(settings, str(source))
+    with parts.remotes as remotes:
+        found = validate(parts.source, remotes, parts.tools).findings
+    return {one.code: str(one.where) for one in found if one.severity is Severity.ERROR}
+
+
+@pytest.mark.parametrize("content", [LFS, '{"message":"Not Found"}\n', ""], ids=["lfs-pointer", "json-error", "empty"])
+def test_validate_reports_a_file_that_does_not_prove_a_deletion(config: World, content: str) -> None:
+    before = validation_errors(config, config.config)
+    config.write({"metrics.yaml": content})
+
+    assert (before, validation_errors(config, config.config)) == ({}, {"FileInconclusive": "metrics.yaml:1"})
 
 
 @pytest.mark.parametrize(
