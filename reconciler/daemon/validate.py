@@ -65,7 +65,8 @@ def validate(source: ConfigSource, remotes: Remotes, tools: Tools) -> Validated:
     unread = (*settings_unread(remotes, tools), *(each for one in used for each in _unread_target(one, remotes, tools)))
     made = (finding for variant in room.variants for finding in variant.findings)
     empty = emptiness(found.catalog, found.snapshot, bool(found.catalog.objects))
-    absent = steps.run("evidence of deletions", partial(_absent, found, destinations, remotes, tools), ())
+    nothing: tuple[Finding, ...] = ()
+    absent = steps.run("evidence of deletions", partial(_absent, found, destinations, remotes, tools), nothing)
     told = (
         *empty,
         *catalog_findings(found.catalog),

@@ -13,6 +13,7 @@ from typing import Any
 from reconciler.krm.identity import ObjectKey
 from reconciler.krm.yaml import Document
 from reconciler.snapshot.catalog import LOCAL_CONFIG, Manifest, manifests_of
+from reconciler.snapshot.known_kinds import KNOWN_KINDS, kind_suggestion
 
 _LFS = "version https://git-lfs.github.com/spec/"
 
@@ -29,7 +30,7 @@ def find_inconclusive(documents: Sequence[Document], missing: Collection[ObjectK
     """Return why a file does not prove that the missing objects were deleted; None where it does.
 
     It does where it has at least one manifest, each manifest has `apiVersion`, `kind` and `metadata.name`, and none of
-    them is a missing object.
+    them is a missing object, or is one with a misspelled kind or group.
 
     Args:
         documents: The documents of the file, without empty ones.
@@ -50,6 +51,25 @@ def _fault(document: Document, one: Manifest, missing: Collection[ObjectKey]) ->
         return Inconclusive(line, reason)
     if one.is_local_config and one.key in missing:
         return Inconclusive(line, f"{one.key} has the annotation {LOCAL_CONFIG}, so that it is not read")
+    return _misspelled(document, one, missing)
+
+
+def _misspelled(document: Document, one: Manifest, missing: Collection[ObjectKey]) -> Inconclusive | None:
+    """Return a doubt for an object of an unknown kind with the name of a missing object of the kind that may be meant.
+
+    Without it, a mistake in `kind` or `apiVersion` would remove every package of the object.
+    """
+    found = one.key
+    if found is None or found.kind in KNOWN_KINDS.get(found.group, ()):
+        return None
+    suggestion = kind_suggestion(found.kind, found.group if found.group in KNOWN_KINDS else "")
+    for lost in sorted(missing, key=str):
+        is_same_kind = found.kind == lost.kind and found.group != lost.group
+        may_be_meant = suggestion == f"{lost.kind} of {lost.group}" or (is_same_kind and found.group in KNOWN_KINDS)
+        if may_be_meant and found.name == lost.name and found.namespace in ("", lost.namespace):
+            line = document.line_of((*one.path, "kind" if found.kind != lost.kind else "apiVersion"))
+            reason = f"kind {found.kind} of {found.group or 'the core group'} is not read; {lost} is of {lost.group}"
+            return Inconclusive(line, reason if is_same_kind else f"{reason}; did you mean {lost.kind}?")
     return None
 
 

@@ -25,6 +25,10 @@ LOCAL = textwrap.dedent("""\
     """)
 
 
+def variant_of(group: str = "config.porch.kpt.dev", kind: str = "PackageVariant", name: str = "web") -> str:
+    return f"apiVersion: {group}/v1alpha1\nkind: {kind}\nmetadata: {{name: {name}, namespace: default}}\n"
+
+
 def doubt(content: str) -> Inconclusive | None:
     return find_inconclusive(parse(content).documents, {WEB})
 
@@ -38,6 +42,9 @@ def doubt(content: str) -> Inconclusive | None:
         pytest.param("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: A, metadata: {name: a}}]", id="list"),
         pytest.param("apiVersion: v1\nkind: ConfigMapList\nitems: [{metadata: {name: a}}]", id="typed-list"),
         pytest.param(LOCAL.replace("name: web", "name: test"), id="another-object-is-local"),
+        pytest.param(variant_of(kind="PackageVariantSet"), id="another-kind-with-the-same-name"),
+        pytest.param(variant_of(kind="PackageVarient", name="other"), id="a-misspelled-kind-with-another-name"),
+        pytest.param(variant_of(group="apps", kind="Deployment"), id="a-resource-with-the-same-name"),
     ],
 )
 def test_a_valid_file_without_the_object_proves_that_it_was_deleted(content: str) -> None:
@@ -72,6 +79,10 @@ def test_a_valid_file_without_the_object_proves_that_it_was_deleted(content: str
         pytest.param(f"{OTHER}---\njust text\n", 5, "plain text", id="a-second-document-that-is-no-object"),
         pytest.param("apiVersion: v1\nkind: List\nitems: []\n", 1, "no Kubernetes object", id="empty-list"),
         pytest.param("apiVersion: v1\nkind: List\n", 1, "no Kubernetes object", id="list-without-items"),
+        pytest.param(variant_of(kind="PackageVarient"), 2, "did you mean PackageVariant?", id="misspelled-kind"),
+        pytest.param(variant_of(kind="packagevariant"), 2, "did you mean PackageVariant?", id="kind-in-lower-case"),
+        pytest.param(variant_of(group="config.porch.kpt.de"), 1, "is not read", id="misspelled-group"),
+        pytest.param(variant_of(group="apps"), 1, "is not read", id="another-group"),
         pytest.param("apiVersion: v1\nkind: List\nitems:\n- a: b\n", 4, '"apiVersion"', id="item-that-is-no-object"),
     ],
 )
