@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,6 +17,7 @@ from reconciler.cli.reviewing import Setup, reviewing
 from reconciler.cli.shared import cache_option, config_argument, fleet_option, settings_option
 from reconciler.daemon.report import read_fleet
 from reconciler.daemon.review import Asked
+from reconciler.gitio.errors import StatusBranchError
 from reconciler.redaction import redact_url
 from reconciler.reporting.report.build import build_report
 from reconciler.reporting.report.data import report_data
@@ -40,7 +43,7 @@ def command(
     """
     if file is None and form == "html" and sys.stdout.isatty():
         raise click.UsageError("a page is for a browser: give --output FILE, or send it somewhere")
-    report = _read(Setup(config, settings_file, fleet, cache))
+    report, trouble = _read(Setup(config, settings_file, fleet, cache))
     told = _told(report, form, _options(config, fleet, settings_file))
     if file is None:
         click.echo(told, nl=False)
@@ -49,17 +52,24 @@ def command(
             file.write_text(told, encoding="utf-8")
         packages = sum(report.counts.values())
         click.echo(f"{file}: {count(packages, 'package')} on {count(len(report.rows), 'cluster')}")
-    for row in report.troubles:
-        click.echo(f"error: {row.trouble}", err=True)
-    return ERROR_FINDING if report.troubles else FINE
+    errors = [*trouble, *(row.trouble for row in report.troubles)]
+    for error in errors:
+        click.echo(f"error: {error}", err=True)
+    return ERROR_FINDING if errors else FINE
 
 
-def _read(setup: Setup) -> FleetReport:
+def _read(setup: Setup) -> tuple[FleetReport, tuple[str, ...]]:
+    """Return the fleet, and why its status branch cannot be read: everything else is read from other refs."""
+    summary: Mapping[str, Any] = {}
+    trouble: tuple[str, ...] = ()
     with told_plainly():
-        summary = read_summary(setup.read())
+        try:
+            summary = read_summary(setup.read())
+        except StatusBranchError as error:
+            trouble = (error.told,)
     with reviewing(setup) as review:
         benches = review.open(Asked())
-        return build_report(read_fleet(review, benches), review.config, summary)
+        return build_report(read_fleet(review, benches), review.config, summary), trouble
 
 
 def _told(report: FleetReport, form: str, options: str) -> str:

@@ -102,6 +102,12 @@ CODES = (
         Scope.DESTINATION,
         "The state of a destination is not what this program wrote, and is left alone.",
     ),
+    STATUS_BRANCH_UNUSABLE := Code(
+        "StatusBranchUnusable",
+        Severity.ERROR,
+        Scope.CONFIG,
+        "The branch for the status is not one that a pass wrote; it stays as it is, and drafts continue.",
+    ),
     TAG_FAILED := Code(
         "RevisionTagFailed",
         Severity.WARNING,

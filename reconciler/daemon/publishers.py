@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from reconciler.daemon.approvals import Approvals, Approved
+from reconciler.daemon.codes import STATUS_BRANCH_UNUSABLE
 from reconciler.daemon.config import ConfigSnapshot
 from reconciler.daemon.events import log
 from reconciler.daemon.first_seen import FirstSeen
@@ -17,7 +19,16 @@ from reconciler.daemon.publish import HEADS, Announce, Written, describe, push_a
 from reconciler.daemon.remotes import Remote, Remotes
 from reconciler.daemon.requests import Requested, Requests
 from reconciler.daemon.tags import Tagged, Tags
-from reconciler.gitio.errors import FolderUnwritableError, RepositoryMissingError, UnderWayError
+from reconciler.gitio.errors import (
+    FolderUnwritableError,
+    GitError,
+    ObjectMissingError,
+    RepositoryMissingError,
+    StatusBranchError,
+    TooLargeError,
+    TreeMalformedError,
+    UnderWayError,
+)
 from reconciler.gitio.names import is_path
 from reconciler.gitio.url import parse_url
 from reconciler.gitio.verdicts import Done, Failed, Lost, Outcome, Postponed, PushUnit, RefUpdate, Refused
@@ -29,6 +40,7 @@ from reconciler.planning.codes import REPOSITORY_RESET
 from reconciler.planning.destination import Destination
 from reconciler.planning.fleet import FleetPlan
 from reconciler.planning.proposal import Proposal
+from reconciler.reporting.summary import SUMMARY, is_status
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId
 
@@ -126,13 +138,22 @@ class Push:
                 error = remotes.failures[self._status_url]
                 self.status_outcome = Postponed(error.message) if isinstance(error, UnderWayError) else Failed(error)
                 break
-            self.status_outcome = self._write_status(plan, remote)
+            self.status_outcome = self._status_written(plan, remote)
             if not isinstance(self.status_outcome, Lost):
                 break
             remotes.fetch((), (self._status_url,))
+        if isinstance(self.status_outcome, Failed) and isinstance(self.status_outcome.error, StatusBranchError):
+            self.status_findings = (STATUS_BRANCH_UNUSABLE.finding(self.status_outcome.error.told),)
         if self.unwritten:
             log.error("status_not_written", why=self.unwritten)
         return self.status_outcome
+
+    def _status_written(self, plan: FleetPlan, remote: Remote) -> Outcome:
+        """Return the outcome of writing the status; drafts were pushed before, so that no error ends the pass here."""
+        try:
+            return self._write_status(plan, remote)
+        except GitError as error:
+            return Failed(error)
 
     def _write_status(self, plan: FleetPlan, remote: Remote) -> Outcome:
         head = remote.refs.get(self._status_ref)
@@ -161,9 +182,30 @@ class Push:
         if head is None:
             return {}
         if head != self._written[0]:
-            files = remote.files(remote.commit(head).tree)
+            branch = f"the branch {self._status_ref.removeprefix(HEADS)} of {remote.mirror.url}"
+            with status_branch_errors(branch):
+                files = remote.files(remote.commit(head).tree)
+            check_status_paths(files, branch)
             self._written = (head, {path: file.data for path, file in files.items()})
         return self._written[1]
+
+
+@contextmanager
+def status_branch_errors(branch: str) -> Iterator[None]:
+    """Raise StatusBranchError where `branch` cannot be read because of what it points to or contains."""
+    try:
+        yield
+    except (ObjectMissingError, TooLargeError, TreeMalformedError) as error:
+        raise StatusBranchError(f"{branch} must be a branch that a pass wrote: {error.message}") from error
+
+
+def check_status_paths(paths: Collection[str], branch: str) -> None:
+    """Raise StatusBranchError for the files of another branch: a pass deletes the files that it does not write."""
+    if paths and not is_status(paths):
+        found = ", ".join(sorted(paths)[:3])
+        raise StatusBranchError(
+            f"{branch} must be empty or contain {SUMMARY}, because a pass deletes other files there; it has {found}"
+        )
 
 
 def _is_reset(plan: FleetPlan, url: str) -> bool:

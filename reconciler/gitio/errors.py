@@ -22,6 +22,7 @@ GitError                      next step
 ├── FolderChangedError        retry   somebody changed a folder while we were at work on it
 ├── MirrorCorruptError        human   the mirror is damaged; `Mirror.discard` lets it be fetched anew
 ├── InternalGitError          human   an unexpected exception; the log has its traceback
+├── StatusBranchError         human   the branch for the status is not one that a pass wrote
 ├── FolderUnwritableError     human   a file of an output folder cannot be written, as on a full disk
 ├── CacheUnusableError        human   the cache folder cannot be written
 ├── CacheRefusedError         human   another user owns the cache folder, or may write to it
@@ -59,6 +60,13 @@ class FolderUnwritableError(GitError):
     """A file of an output folder cannot be written, as on a full disk."""
 
     next_step = "human"
+
+
+class StatusBranchError(GitError):
+    """The branch for the status is not one that a pass wrote; its content stays."""
+
+    next_step = "human"
+    advice = "delete the branch, which the next pass writes again, or name another branch in status.branch"
 
 
 class InterruptedGitError(GitError):

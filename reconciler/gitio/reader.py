@@ -194,13 +194,15 @@ class ObjectReader:
         wanted = [one for one in asked if one not in found]
         for start in range(0, len(wanted), _IN_FLIGHT):
             batch = wanted[start : start + _IN_FLIGHT]
-            found |= self._repaired(partial(self._answers, batch), ObjectMissingError)
+            answers = self._repaired(partial(self._answers, batch), ObjectMissingError)
+            # An object of another kind is what the remote has: a new mirror would have the same.
+            found |= {blob: _of_kind(blob, b"blob", kind, content) for blob, (kind, content) in answers.items()}
         return found
 
-    def _answers(self, batch: list[BlobId]) -> dict[BlobId, bytes]:
+    def _answers(self, batch: list[BlobId]) -> dict[BlobId, tuple[bytes, bytes]]:
         self._ask(batch)
         try:
-            return {blob: self._answer(blob, b"blob") for blob in batch}
+            return {blob: self._any_answer(blob) for blob in batch}
         except GitError:
             # the rest of the answers is still in the pipe
             self.close()
@@ -229,7 +231,7 @@ class ObjectReader:
         """Tell whether the mirror holds this object, of whatever kind."""
         self._ask([object_id])
         try:
-            self._answer(object_id, b"")
+            self._any_answer(object_id)
         except ObjectMissingError:
             return False
         except TooLargeError:
@@ -245,9 +247,7 @@ class ObjectReader:
         damage = [ObjectMissingError] if must_exist else []
         found, content = self._repaired(partial(self._read_one, object_id), *damage)
         # An object of another kind is what the remote has: a new mirror would have the same.
-        if found != kind:
-            raise _other_kind(object_id, kind)
-        return content
+        return _of_kind(object_id, kind, found, content)
 
     def _read_one(self, object_id: str) -> tuple[bytes, bytes]:
         self._ask([object_id])
@@ -277,12 +277,6 @@ class ObjectReader:
             self.close()
             raise
 
-    def _answer(self, object_id: str, kind: bytes) -> bytes:
-        known, content = self._any_answer(object_id)
-        if kind and known != kind:
-            raise _other_kind(object_id, kind)
-        return content
-
     def _any_answer(self, object_id: str) -> tuple[bytes, bytes]:
         """Return (kind, content) of the next answer."""
         # an answer left half read would be taken for the next one's: whatever fails here ends the process,
@@ -301,8 +295,13 @@ class ObjectReader:
         return header[1], content
 
 
-def _other_kind(object_id: str, kind: bytes) -> ObjectMissingError:
-    return ObjectMissingError(f"there is no {kind.decode()} {object_id} in the mirror")
+def _of_kind(object_id: str, wanted: bytes, found: bytes, content: bytes) -> bytes:
+    """Return the content of an object. Raises ObjectMissingError for an object of another kind."""
+    if found != wanted:
+        raise ObjectMissingError(
+            f"there is no {wanted.decode()} {object_id} in the mirror: the object with this id is a {found.decode()}"
+        )
+    return content
 
 
 def malformed_entries(entries: Sequence[TreeEntry]) -> dict[str, str]:

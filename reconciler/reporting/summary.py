@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +15,15 @@ from reconciler.reporting.status_file import told
 from reconciler.reporting.tally import ENDS
 
 SUMMARY = "summary.yaml"
+_FOLDERS = ("objects/", "types/")
 _MOST_LISTED = 1000
 
 StatusDocument = Mapping[str, Any]
+
+
+def is_status(paths: Collection[str]) -> bool:
+    """Return whether the files of a branch are those of a status, and not those of a config or a cluster."""
+    return SUMMARY in paths or all(path.startswith(_FOLDERS) for path in paths)
 
 
 @dataclass(frozen=True)

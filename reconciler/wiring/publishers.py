@@ -11,7 +11,7 @@ from reconciler.daemon.approvals import Approvals
 from reconciler.daemon.backoff import Backoff
 from reconciler.daemon.events import log_rebuild
 from reconciler.daemon.first_seen import FirstSeen
-from reconciler.daemon.publishers import Folder, Keep, Push, StatusFiles
+from reconciler.daemon.publishers import Folder, Keep, Push, StatusFiles, status_branch_errors
 from reconciler.daemon.tags import Tags
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.url import check_allowed, parse_url
@@ -21,6 +21,7 @@ from reconciler.reporting.commit_message import status_commit_message
 from reconciler.reporting.objects import StatusMemory, status_files
 from reconciler.reporting.summary import SUMMARY
 from reconciler.settings import Settings, SettingsError
+from reconciler.snapshot.objects import EXECUTABLE, FILE
 from reconciler.web.address import ListenError
 from reconciler.wiring.forges import announced_by
 from reconciler.wiring.options import FIRST_REST_SECONDS, cache_file, git_options
@@ -57,8 +58,11 @@ def read_status(settings: Settings) -> dict[str, bytes]:
     head = mirror.refs().get(f"refs/heads/{settings.status.branch}")
     if head is None:
         return {}
-    with mirror.read() as reader:
-        found = [(path, blob) for path, _, blob in reader.walk(reader.commit(head).tree)]
+    branch = f"the branch {settings.status.branch} of {mirror.url}"
+    with mirror.read() as reader, status_branch_errors(branch):
+        found = [
+            (path, blob) for path, mode, blob in reader.walk(reader.commit(head).tree) if mode in (FILE, EXECUTABLE)
+        ]
         contents = reader.blobs(blob for _, blob in found)
     return {path: contents[blob] for path, blob in found}
 

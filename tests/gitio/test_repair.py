@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.gitio.command import FAR_SIDE
-from reconciler.gitio.errors import GitError
+from reconciler.gitio.errors import GitError, ObjectMissingError
 from reconciler.gitio.mirror import Mirror
 from reconciler.gitio.options import GitOptions
 from reconciler.snapshot.objects import CommitId
@@ -174,3 +174,20 @@ def test_a_push_after_a_rebuild_expects_what_was_planned_with(tmp_path: Path, re
     assert content(mirror, planned)
 
     assert mirror.refs()["refs/heads/main"] == moved
+
+
+def test_objects_of_another_kind_than_expected_are_an_error_and_leave_the_mirror(tmp_path: Path, remote: Path) -> None:
+    warnings: list[str] = []
+    mirror = Mirror.open(tmp_path / "cache", str(remote), on_rebuild=lambda url, reason: warnings.append(reason))
+    mirror.fetch("config")
+    head = mirror.refs()["refs/heads/main"]
+    with mirror.read() as reader:
+        tree = reader.commit(head).tree
+        (blob,) = (blob for path, _, blob in reader.walk(tree) if path == "a.yaml")
+
+        for read in (lambda: reader.blobs([blob, tree]), lambda: reader.blob(tree), lambda: reader.tree(blob)):
+            with pytest.raises(ObjectMissingError, match="the object with this id is a"):
+                read()
+
+        assert reader.blobs([blob]) == {blob: b"kind: A\n"}
+    assert not warnings

@@ -76,3 +76,39 @@ def test_a_summary_that_no_pass_wrote_is_an_error_of_the_command_status(world: W
 
     assert ended.returncode == 3
     assert "is not one that a pass wrote" in ended.stderr
+
+
+def _status_at(world: World, kind: str) -> str:
+    """Return the id of an object that no pass writes to the status branch."""
+    blob = git(world.fleet, "hash-object", "-w", "--stdin", stdin=b"text")
+    tree = git(world.fleet, "rev-parse", "clusters/berlin^{tree}")
+    commit = git(world.fleet, "rev-parse", "clusters/berlin")
+    match kind:
+        case "blob":
+            return blob
+        case "tree":
+            return tree
+        case "tag-of-a-commit":
+            text = f"object {commit}\ntype commit\ntag t\ntagger t <t> 1 +0000\n\nt\n"
+            return git(world.fleet, "mktag", stdin=text.encode())
+        case _:
+            return commit
+
+
+@pytest.mark.parametrize("kind", ["blob", "tree", "tag-of-a-commit", "commit-of-another-branch"])
+def test_a_status_branch_that_no_pass_wrote_stays_and_every_cluster_is_reconciled(world: World, kind: str) -> None:
+    world.sync()
+    world.write({"more.yaml": variant("metrics-lisbon", "lisbon", "metrics")})
+    status = _status_at(world, kind)
+    point_ref(world.fleet, "refs/heads/reconciler/status", status)
+    options = ("--fleet", str(world.fleet), "--cache", str(world.folder / "cache"))
+
+    synced = run_in(world.folder, {}, "sync", world.source, *options)
+    report = run_in(world.folder, {}, "report", world.source, *options)
+
+    assert (synced.returncode, report.returncode) == (1, 0 if kind.startswith("commit") else 1), synced.stderr
+    assert "error StatusBranchUnusable: the branch reconciler/status of" in synced.stdout
+    assert "delete the branch" in synced.stdout
+    assert "lisbon/metrics" in git(world.fleet, "log", "-1", "--format=%B", "drafts/lisbon")
+    assert world.head("reconciler/status") == status
+    assert "rebuilt" not in synced.stderr + report.stderr
