@@ -53,7 +53,8 @@ def _settlement(
     for conflict in conflicts:
         if settlement.rejected.isdisjoint(one.key for one in conflict.claims):
             holder = (
-                _by_record(conflict, snapshot, recorded)
+                _by_package(conflict, states.values())
+                or _by_record(conflict, snapshot, recorded)
                 or _by_target(conflict, targets, states, remotes)
                 or _by_history(conflict, snapshot)
             )
@@ -81,6 +82,18 @@ def _by_record(
     return found[0] if len(found) == 1 else None
 
 
+def _by_package(conflict: Conflict, states: Iterable[DestinationState]) -> ConfigObject | None:
+    """Return the only claim of a package that this package is recorded to come from."""
+    if not conflict.package:
+        return None
+    records = (state.packages.get(conflict.package) for state in states)
+    recorded = {
+        name for record in records if record and record.owned for ids in record.sources.values() for name in ids
+    }
+    found = [one for one in conflict.claims if object_id(one.key) in recorded]
+    return found[0] if len(found) == 1 else None
+
+
 def _by_target(
     conflict: Conflict, targets: Mapping[ConfigObject, Destination], states: States, remotes: Remotes
 ) -> ConfigObject | None:
@@ -89,6 +102,10 @@ def _by_target(
     if any(target.url in remotes.failures for target in mine.values()):
         return None
     found = [one for one, target in mine.items() if _is_recorded(target, states.get(target))]
+    if len(mine) < len(conflict.claims):
+        # several claims are for one target, and the layout has only one of them: the state records their identities
+        known = {name for one in found for ids in states[mine[one]].definition.values() for name in ids}
+        found = [one for one in conflict.claims if object_id(one.key) in known]
     return found[0] if len(found) == 1 else None
 
 

@@ -6,9 +6,8 @@ which definition is the earlier one, the objects stay in conflict and none of th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from reconciler.krm.findings import Finding
 from reconciler.krm.yaml import DEFAULT_LIMITS, YamlLimits
@@ -19,17 +18,25 @@ from reconciler.snapshot.files import FileTree
 _HAND_OVER = "to hand over, remove the first definition in the commit that adds the second"
 
 
+def _git_place(one: ConfigObject) -> object:
+    spec = one.data.get("spec")
+    return (spec.get("git"), spec.get("deployment")) if isinstance(spec, dict) else None
+
+
 @dataclass(frozen=True)
 class Conflict:
     """Objects of which only one may have an effect, and why, as the end of a sentence about one of the others.
 
     `over_place`: they have different identities and claim one cluster or place, so that an earlier version of one is
-    the same claim only if it claimed the same place.
+    the same claim only if it claimed the same place, which `place_of` returns.
+    `package`: they claim this package on some targets; "" for claims that are not about one package.
     """
 
     claims: tuple[ConfigObject, ...]
     why: str
     over_place: bool = False
+    package: str = ""
+    place_of: Callable[[ConfigObject], object] = _git_place
 
     def find_first(self, earlier: Iterable[FileTree], limits: YamlLimits = DEFAULT_LIMITS) -> ConfigObject | None:
         """Return the claim that the config had before the others; None if several came together.
@@ -56,7 +63,9 @@ class Conflict:
 
     def _is_in(self, catalog: Catalog, claim: ConfigObject) -> bool:
         found = catalog.find_in_file(claim.file, claim.key)
-        return found is not None and (not self.over_place or _place(found.data) == _place(claim.data))
+        if found is None:
+            return False
+        return not self.over_place or self.place_of(found) == self.place_of(claim)
 
     def settle(self, holder: ConfigObject) -> Settlement:
         """Return how the conflict ends with one of the claims in effect."""
@@ -87,8 +96,3 @@ def group_by_name(objects: Iterable[ConfigObject]) -> Mapping[str, tuple[ConfigO
     for one in objects:
         found.setdefault(one.key.name, []).append(one)
     return {name: tuple(same) for name, same in found.items() if len(same) > 1}
-
-
-def _place(data: Mapping[str, Any]) -> object:
-    spec = data.get("spec")
-    return (spec.get("git"), spec.get("deployment")) if isinstance(spec, dict) else None

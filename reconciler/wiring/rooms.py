@@ -62,6 +62,7 @@ from reconciler.rules.presets.room import Surroundings as PresetSurroundings
 from reconciler.rules.presets.room import presets_of
 from reconciler.rules.remembered import Remembered, Unmoved, same_objects
 from reconciler.rules.repository import Repositories, Repository, read_repositories, read_repository
+from reconciler.rules.rivals import find_rivals
 from reconciler.rules.templates.model import GROUP as TEMPLATE_RULES
 from reconciler.rules.templates.model import KIND as TEMPLATE_RULE
 from reconciler.rules.templates.model import Options as TemplateOptions
@@ -76,7 +77,7 @@ from reconciler.rules.variants.room import Surroundings, kptfile_url, variants_o
 from reconciler.runners.functions import AllFunctions
 from reconciler.settings import Settings
 from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ConfigObject
-from reconciler.snapshot.claims import Conflict, find_duplicates, group_by_name
+from reconciler.snapshot.claims import Conflict, find_duplicates
 from reconciler.snapshot.faulty_objects import FaultyObjectSearch
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
@@ -87,12 +88,6 @@ _REPOSITORY = (PORCH_GROUP, "Repository")
 _LAID_OUT = (
     *CLUSTER_KINDS, (OVERRIDES, CLUSTER_KIND), (OVERRIDES, NAMESPACED_KIND), (TEMPLATE_RULES, TEMPLATE_RULE),
 )  # fmt: skip
-# kinds whose objects are found by name alone; Repositories with equal names clash as targets
-_UNIQUE_BY_NAME = (
-    *(kind for kind in CLUSTER_KINDS if kind != _REPOSITORY),
-    *((COMPONENTS, kind) for kind in ("Addon", "ComponentDefinition", "ComponentType")),
-    ("reconciler.dev", "Environment"),
-)
 # no component type may make a kind that rooms read, of whatever group (design 10.22)
 _READ_KINDS = frozenset({
     "Build", "Cluster", "ClusterOverridePolicy", "ClusterPluginDefinition", "ClusterPropagationPolicy", "Environment",
@@ -224,11 +219,7 @@ class Catalogs:
         drafts = self._settings.drafts
         destinations = self._layout(catalog).destinations
         return [
-            *(
-                Conflict(same, f'has the name "{name}" that is unique in the whole config', over_place=True)
-                for kind in _UNIQUE_BY_NAME
-                for name, same in group_by_name(catalog.of_kind(*kind)).items()
-            ),
+            *find_rivals(catalog),
             *(
                 Conflict((catalog.objects[one.key], catalog.objects[other.key]), why, over_place=True)
                 for one, other, why in clashes(destinations, (drafts.branch, drafts.removals_branch))
@@ -245,6 +236,9 @@ class Catalogs:
         return {one: target for one, target in found if target}
 
     def _target_of(self, one: ConfigObject) -> Destination | None:
+        if (one.key.group, one.key.kind) in CLUSTER_KINDS and (one.key.group, one.key.kind) != _REPOSITORY:
+            fleet = self._fleet_url()
+            return _of_fleet(one, fleet, _identity(fleet)) if fleet else None
         repository = read_repository(one) if (one.key.group, one.key.kind) == _REPOSITORY else None
         if not isinstance(repository, Repository):
             return None
@@ -271,8 +265,12 @@ class Catalogs:
         layout = self._layout(catalog)
         named = {(place.namespace, place.repository) for place in _named_upstreams(catalog)}
         repositories = layout.repositories.items()
+        # the copy that counts is known after the fetch, and an upstream needs its tags by then
         copies = self.claimed_targets(catalog, find_duplicates(catalog)).values()
         upstreams = {layout.urls[name] for name, one in repositories if not one.deployment or name in named}
+        upstreams |= {
+            one.url for one in copies if not one.deployment or (one.key.namespace, one.key.name) in named
+        }  # fmt: skip
         return sorted(upstreams), sorted({one.url for one in (*layout.destinations, *copies)})
 
     def places(self) -> Mapping[str, str | GitError]:

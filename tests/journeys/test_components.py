@@ -436,7 +436,6 @@ NOT_MADE: dict[str, tuple[dict[str, str | None], str, str]] = {
     "a-binding-that-cannot-be-read": (
         {CART_PRODUCTION: binding("cart", PRODUCTION, override={})}, "UnknownField", "override",
     ),
-    "two-bindings": ({TWICE: binding("cart", "again", of=PRODUCTION)}, "EnvBindingDuplicate", "cart-again"),
     "a-build-that-cannot-be-used": ({CART_BUILD: UNUSABLE}, "InDoubt", "Build/shop/cart"),
 }  # fmt: skip
 

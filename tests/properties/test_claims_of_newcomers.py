@@ -1,0 +1,163 @@
+"""For any config C and added files N, what C asks for is the same for C and for C with N.
+
+A newcomer is a copy of an object of C: with the same identity, or with another one and the same name, place or file.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.krm.yaml import parse
+from tests.support.components import STAGING, binding, component_world
+from tests.support.git_env import commit_files, git, make_bare, read_refs
+from tests.support.policies import placement_world, policy_world
+from tests.support.presets import preset_world
+from tests.support.templates import template_world
+from tests.support.world import World, small_world
+
+WORLDS = (small_world, policy_world, placement_world, preset_world, component_world, template_world)
+Object = dict[str, Any]
+Newcomer = Callable[[Object], Object]
+
+
+def with_metadata(**fields: object) -> Newcomer:
+    def change(found: Object) -> Object:
+        return {**found, "metadata": {**found["metadata"], **fields}}
+
+    return change
+
+
+def emptied(found: Object) -> Object:
+    return {key: {} if key in ("spec", "data") else value for key, value in found.items()}
+
+
+def in_list(found: Object) -> Object:
+    return {"apiVersion": "v1", "kind": "List", "items": [emptied(found)]}
+
+
+def in_typed_list(found: Object) -> Object:
+    return {"apiVersion": found["apiVersion"], "kind": f"{found['kind']}List", "items": [emptied(found)]}
+
+
+NEWCOMERS: Mapping[str, Newcomer] = {
+    "emptied copy": emptied,
+    "changed copy": with_metadata(labels={"newcomer": "true"}),
+    "in a list": in_list,
+    "in a typed list": in_typed_list,
+    "earlier namespace": with_metadata(namespace="aa"),
+    "later namespace": with_metadata(namespace="zz"),
+}
+
+
+class GitWorld(World):
+    """A world whose config is a branch."""
+
+    @property
+    def source(self) -> str:
+        return str(self.folder / "config.git")
+
+    def commit_config(self, files: Mapping[str, bytes]) -> None:
+        commit_files(self.folder / "config.git", "refs/heads/main", dict(files), "by hand", 1_200_000_000)
+
+    def forget(self, refs: Mapping[str, str]) -> None:
+        """Bring the fleet back to these refs, and lose the cache."""
+        for ref in read_refs(self.fleet).keys() - refs.keys():
+            git(self.fleet, "update-ref", "-d", ref)
+        for ref, commit in refs.items():
+            self.set_ref(ref, commit)
+        shutil.rmtree(self.folder / "cache", ignore_errors=True)
+
+
+def in_git(folder: Path, make: Callable[[Path], World]) -> GitWorld:
+    """Return a world with its config committed."""
+    made = make(folder)
+    make_bare(folder / "config.git")
+    world = GitWorld(folder, **made._settings)
+    world.commit_config(config_of(world))
+    return world
+
+
+def config_of(world: World) -> dict[str, bytes]:
+    found = (path for path in world.config.rglob("*") if path.is_file())
+    return {path.relative_to(world.config).as_posix(): path.read_bytes() for path in found}
+
+
+def newcomers_of(config: Mapping[str, bytes], name: str) -> dict[str, bytes]:
+    """Return a newcomer for each object of a config, in files that come before and after those of the config."""
+    documents = [document for _, content in sorted(config.items()) for document in parse(content).documents]
+    made = [json.dumps(NEWCOMERS[name](document.data)).encode() for document in documents]
+    return {f"{'0' if number % 2 else 'zz'}/{number}.yaml": one for number, one in enumerate(made)}
+
+
+def desired(world: World) -> dict[str, str | None]:
+    """Return what the drafts of a first pass contain, by cluster and package."""
+    outcomes = world.sync().outcomes
+    places = (place.split("/", 1) for place in outcomes)
+    return {f"{one}/{package}": world.tree(f"drafts/{one}", package) for one, package in places}
+
+
+def of_first(found: Mapping[str, str | None], config: Mapping[str, str | None]) -> dict[str, str | None]:
+    return {place: found.get(place) for place in config}
+
+
+CASES = [(small_world, name) for name in NEWCOMERS] + [
+    (make, name) for make in WORLDS[1:] for name in ("emptied copy", "earlier namespace")
+]
+
+
+@pytest.mark.parametrize(("make", "name"), CASES, ids=lambda one: one if isinstance(one, str) else one.__name__)
+def test_newcomers_change_nothing_that_the_history_shows_to_be_older(
+    tmp_path: Path, make: Callable[[Path], World], name: str
+) -> None:
+    world = in_git(tmp_path / "world", make)
+    refs, config = read_refs(world.fleet), config_of(world)
+    undisturbed = desired(world)
+    world.forget(refs)
+
+    world.commit_config(newcomers_of(config, name))
+    disturbed = desired(world)
+
+    assert None not in undisturbed.values()
+    assert {place: disturbed.get(place) for place in undisturbed} == undisturbed
+
+
+@pytest.mark.parametrize("make", [placement_world, preset_world, component_world], ids=lambda one: one.__name__)
+def test_newcomers_of_other_namespaces_change_nothing_that_packages_are_recorded_to_come_from(
+    tmp_path: Path, make: Callable[[Path], World]
+) -> None:
+    world = make(tmp_path / "world")
+    before = world.sync()
+    refs = read_refs(world.fleet)
+
+    for name in ("earlier namespace", "later namespace"):
+        newcomers = newcomers_of(config_of(world), name)
+        recorded = {path: one.decode() for path, one in newcomers.items() if is_of_recorded_kind(one)}
+        world.write(recorded)
+        after = world.plan().outcomes
+        world.write(dict.fromkeys(recorded))
+
+        assert {place: after.get(place) for place in before.outcomes} == dict.fromkeys(before.outcomes, "drafted"), name
+    assert read_refs(world.fleet) == refs
+
+
+def is_of_recorded_kind(content: bytes) -> bool:
+    return json.loads(content)["kind"] in ("Cluster", "Environment", "Namespace")
+
+
+def test_a_second_binding_does_not_stop_a_component(tmp_path: Path) -> None:
+    world = component_world(tmp_path / "world")
+    undisturbed = dict.fromkeys(world.sync().outcomes, "drafted")
+    second = binding("cart", STAGING).replace('"name": "cart-staging"', '"name": "aaa"')
+    of_other_namespace = second.replace('"namespace": "shop"', '"namespace": "aa"')
+    world.write({"a.yaml": second, "b.yaml": of_other_namespace})
+
+    after = world.plan()
+
+    assert after.outcomes == undisturbed
+    assert {(one.code, one.where.file) for one in after.findings} >= {("ClaimConflict", "a.yaml")}
