@@ -46,4 +46,5 @@ def kind_suggestion(kind: str, group: str = "") -> str:
 
 
 def _similar(name: str, known: Iterable[str]) -> list[str]:
-    return get_close_matches(name, list(known), 1, _SIMILARITY)
+    by_lower_case = {one.lower(): one for one in known}
+    return [by_lower_case[one] for one in get_close_matches(name.lower(), list(by_lower_case), 1, _SIMILARITY)]
