@@ -479,7 +479,8 @@ class Desk:
         copies = (self._catalog.copies.get(key) or (self._catalog.get(key),) for key in found)
         objects = tuple(one for each in copies for one in each if one)
         others = frozenset(key for key in self._unplaced if (key.group, key.kind) not in _OWNERS)
-        return Unready(places, objects, others)
+        packages = {package: one.owner.key for one in self._room.stalled for package in one.packages}
+        return Unready(places, objects, others, packages)
 
     @cached_property
     def _alive(self) -> Set[ObjectKey]:

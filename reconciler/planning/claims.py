@@ -22,12 +22,14 @@ from reconciler.snapshot.catalog import ConfigObject
 class Unready:
     """The owners that are not ready: the place that each asks for, where it is known, else what it may ask for.
 
-    `objects` are PackageVariants and sets, `others` are owners of other kinds.
+    `objects` are PackageVariants and sets, `others` are owners of other kinds. `packages` are paths that are asked for
+    on clusters that are not known.
     """
 
     places: Mapping[tuple[str, str], ObjectKey] = field(default_factory=dict)
     objects: tuple[ConfigObject, ...] = ()
     others: frozenset[ObjectKey] = frozenset()
+    packages: Mapping[str, ObjectKey] = field(default_factory=dict)
 
     def claimant(self, place: Place, owner: Owner, *, is_gone: bool) -> ObjectKey | None:
         """Return who may ask for a package that its owner does not ask for any more.
@@ -35,7 +37,7 @@ class Unready:
         An object of another namespace counts where it names the package, or where it may be the owner, that moved:
         `is_gone` says that the config does not have the owner.
         """
-        if known := self.places.get((place.repository, place.package)):
+        if known := self.places.get((place.repository, place.package)) or self.packages.get(place.package):
             return known
         names = {(one.kind, one.name) for one in (owner.key, owner.set) if one} if is_gone else set()
         for one in self.objects:

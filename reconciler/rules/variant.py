@@ -287,7 +287,8 @@ class Variant:
 class Stalled:
     """An owner whose variant cannot be worked out; whatever stands at its place stays (tenets 5 and 6).
 
-    `upstream` is where it wants its package from, as far as that can be read.
+    `upstream` is the origin of its package, as far as that can be read. `packages` are the paths that it requests
+    on clusters that are not known.
     """
 
     owner: Owner
@@ -295,6 +296,7 @@ class Stalled:
     findings: tuple[Finding, ...]
     place: Place | None = None
     upstream: Place | None = None
+    packages: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -599,6 +599,16 @@ def test_a_binding_of_another_name_takes_over_what_there_is(world: World) -> Non
     assert world.sync().is_silent
 
 
+def test_a_binding_of_another_name_that_is_not_ready_keeps_what_there_is(world: World) -> None:
+    broken = binding("cart", "prod", of=PRODUCTION, overrides={"replicas": "two"})
+    world.write({CART_PRODUCTION: None, "shop/prod.yaml": broken})
+
+    after = world.sync()
+
+    assert (after.moved, after.outcomes[place("oslo", "cart")]) == (set(), "RemovalWaits")
+    assert "EnvBinding/shop/cart-prod, which is not ready, may ask for it" in str(after.findings)
+
+
 def test_a_component_of_another_kind_is_made_anew_where_it_was(world: World) -> None:
     world.write({CART: component("cart", "NightJob")})
 

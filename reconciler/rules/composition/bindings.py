@@ -37,7 +37,23 @@ class Bound:
     def package(self) -> str:
         """The path of its package (design 3)."""
         key = self.component.key
-        return f"components/{self.binding.environment}/{key.namespace}/{key.name}"
+        return _package_path(self.binding.environment, key.namespace, key.name)
+
+
+def requested_packages(one: ConfigObject) -> frozenset[str]:
+    """Return the path of the package that a binding requests by its text alone; empty where it does not name both."""
+    spec = one.data.get("spec")
+    owner = spec.get("owner") if isinstance(spec, dict) else None
+    if not isinstance(spec, dict) or not isinstance(owner, dict):
+        return frozenset()
+    environment, component = spec.get("environment"), owner.get("componentName")
+    if not isinstance(environment, str) or not isinstance(component, str):
+        return frozenset()
+    return frozenset({_package_path(environment, one.key.namespace, component)})
+
+
+def _package_path(environment: str, namespace: str, component: str) -> str:
+    return f"components/{environment}/{namespace}/{component}"
 
 
 @dataclass(frozen=True, eq=False)

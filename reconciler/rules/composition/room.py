@@ -11,7 +11,7 @@ from reconciler.krm.findings import Finding, errors
 from reconciler.krm.identity import ObjectKey
 from reconciler.rules.clusters.inventory import Inventory
 from reconciler.rules.codes import DELETION_HELD
-from reconciler.rules.composition.bindings import Bindings, Bound, Unbound, read_bindings
+from reconciler.rules.composition.bindings import Bindings, Bound, Unbound, read_bindings, requested_packages
 from reconciler.rules.composition.codes import COMPONENT_TYPE_NOT_READY, RUNTIME_COMPOSITION_DISABLED
 from reconciler.rules.composition.compile_listed import compile_listed
 from reconciler.rules.composition.compile_type import Compiled
@@ -241,7 +241,8 @@ class _Run:
         reason = wrong[0].code if wrong else "InDoubt"
         message = "; ".join(each.message for each in wrong) or why
         ready = Condition("Ready", "False", reason, message)
-        self.stalled.append(Stalled(Owner(one.key, one.api_version), (ready,), tuple(findings)))
+        owner = Owner(one.key, one.api_version)
+        self.stalled.append(Stalled(owner, (ready,), tuple(findings), packages=requested_packages(one)))
 
     def _validate(self, component: Component) -> None:
         """Look at a component by itself (openchoreo 11, 12.7).
