@@ -66,7 +66,7 @@ def _misspelled(document: Document, one: Manifest, missing: Collection[ObjectKey
     for lost in sorted(missing, key=str):
         is_same_kind = found.kind == lost.kind and found.group != lost.group
         may_be_meant = suggestion == f"{lost.kind} of {lost.group}" or (is_same_kind and found.group in KNOWN_KINDS)
-        if may_be_meant and found.name == lost.name and found.namespace in ("", lost.namespace):
+        if may_be_meant and found.name == lost.name:
             line = document.line_of((*one.path, "kind" if found.kind != lost.kind else "apiVersion"))
             reason = f"kind {found.kind} of {found.group or 'the core group'} is not read; {lost} is of {lost.group}"
             return Inconclusive(line, reason if is_same_kind else f"{reason}; did you mean {lost.kind}?")
