@@ -120,6 +120,44 @@ def test_a_script_that_exceeds_a_limit_fails_and_the_next_one_runs(
     assert time.monotonic() - start < 60
 
 
+def _nested(depth: int) -> str:
+    return f"""
+        load("encoding/json.star", "json")
+        def nested():
+            x = []
+            for _ in range({depth}):
+                x = [x]
+            return x
+        text = json.encode(nested())
+        """
+
+
+@pytest.mark.parametrize(
+    ("source", "error"),
+    [
+        pytest.param(_nested(500), "", id="json.encode-of-500-lists"),
+        pytest.param(_nested(5_000), "Maximum depth of 1000 exceeded", id="json.encode-of-5000-lists"),
+        pytest.param(
+            'load("encoding/json.star", "json")\njson.decode("[" * 100000)', "RecursionError", id="json.decode-of-lists"
+        ),
+        pytest.param('load("encoding/json.star", "json")\njson.decode("9" * 5000)', "ValueError", id="huge-integer"),
+        pytest.param('load("encoding/json.star", "json")\nx = []\nx.append(x)\njson.encode(x)', "Cycle", id="cycle"),
+        pytest.param("x = '\ud800'", "surrogates not allowed", id="lone-surrogate"),
+    ],
+)
+def test_a_value_that_cannot_be_converted_is_an_error_of_the_script_and_the_process_stays(
+    process: ScriptProcess, source: str, error: str
+) -> None:
+    evaluate(process, "x = 1")
+    before = process.process_id
+
+    answer = evaluate(process, source)
+
+    assert error in answer.get("error", "")
+    assert bool(error) == ("error" in answer)
+    assert process.process_id == before
+
+
 def test_calls_use_one_process(process: ScriptProcess) -> None:
     assert not call(process, "x = 1").failed
     number = process.process_id

@@ -43,10 +43,10 @@ def evaluate_script(request: bytes) -> bytes:
     """
     given = json.loads(request)
     name, source = given["name"], given["source"]
-    if fault := nesting_fault(source):
-        return _error(fault)
     log = _Log()
     try:
+        if fault := nesting_fault(source):
+            return _error(fault)
         returned = _run(name, source, given["resourceList"], log.write)
     except (interpreter.StarlarkError, TypeError, ValueError) as error:
         return _error(_reason(str(error), name))
