@@ -54,7 +54,7 @@ def act_on(review: Review, asked: Asked, act: Act) -> tuple[Acted, ...]:
     acted: dict[str, Acted] = {}
     pending: list[_Task] = []
     for bench in benches:
-        tasks, told = _tasks(bench, asked, act)
+        tasks, told = _tasks_alone(bench, asked, act)
         pending += tasks
         acted |= told
     tries = dict.fromkeys((task.name for task in pending), 0)
@@ -185,6 +185,17 @@ def _merged(review: Review, told: Acted, draft: OpenDraft, act: Act) -> Acted:
     except ForgeError as error:
         return replace(told, outcome="failed", why=error.message)
     return replace(told, outcome="done", why=f"merged {url}", warnings=draft.warnings())
+
+
+def _tasks_alone(bench: Bench, asked: Asked, act: Act) -> tuple[list[_Task], dict[str, Acted]]:
+    """Return the drafts of a target that are meant; an unexpected exception is the result of this target alone."""
+    try:
+        with repository_boundary(f"{bench.destination.title}: {act.verb}"):
+            return _tasks(bench, asked, act)
+    except InternalGitError as error:
+        log_if_internal(error)
+        one = bench.destination
+        return [], {str(one.key): Acted(one.name, "", (), act.verb, "failed", why=error.told)}
 
 
 def _tasks(bench: Bench, asked: Asked, act: Act) -> tuple[list[_Task], dict[str, Acted]]:

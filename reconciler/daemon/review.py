@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from reconciler.daemon.claims import read_settled
+from reconciler.daemon.isolation import log_if_internal, repository_boundary
 from reconciler.daemon.open_drafts import Bench, DraftReader
 from reconciler.daemon.publish import HEADS
 from reconciler.daemon.remotes import Remotes
 from reconciler.daemon.states import read_states
 from reconciler.daemon.tools import ConfigSource, Tools
-from reconciler.gitio.errors import GitError
+from reconciler.gitio.errors import GitError, InternalGitError
 from reconciler.gitio.verdicts import PushReport, PushUnit
 from reconciler.krm.isolation import ExpectedError
 from reconciler.krm.label_query import matches_query
@@ -86,8 +88,7 @@ class Review(DraftReader):
         known = self._tools.destinations(catalog)
         _check_clusters(asked, known)
         clusters = read_inventory(catalog, read_repositories(catalog)[0]).clusters
-        labels = {one: _labels(one, catalog, clusters) for one in known}
-        chosen = [one for one in known if asked.wants(one.name, labels[one])]
+        chosen, labels, failed = self._choose(asked, known, partial(_labels, catalog=catalog, clusters=clusters))
         self.fetch({one.url for one in chosen})
         # one destination at a time would ask git for each of them
         read_states(chosen, self._remotes, self.state_ref)
@@ -95,8 +96,36 @@ class Review(DraftReader):
         benches = [
             Bench(one, trouble=clashes[one.key].message) if one.key in clashes else self.look(one) for one in chosen
         ]
-        labelled = (replace(self._check_reset(bench, catalog), labels=labels[bench.destination]) for bench in benches)
+        checked = [self._check_reset_alone(bench, catalog) for bench in benches]
+        labelled = [*failed, *(replace(bench, labels=labels[bench.destination]) for bench in checked)]
         return tuple(sorted(labelled, key=lambda bench: bench.destination.key.name))
+
+    def _choose(
+        self, asked: Asked, known: Iterable[Destination], labels_of: Callable[[Destination], Mapping[str, str]]
+    ) -> tuple[Sequence[Destination], Mapping[Destination, Mapping[str, str]], Sequence[Bench]]:
+        """Return the targets that are asked for, their labels, and those for which this cannot be decided."""
+        chosen: dict[Destination, Mapping[str, str]] = {}
+        failed: list[Bench] = []
+        for one in known:
+            try:
+                with repository_boundary(one.title):
+                    labels = labels_of(one)
+                    if asked.wants(one.name, labels):
+                        chosen[one] = labels
+            except InternalGitError as error:
+                log_if_internal(error)
+                if not asked.places or asked.wants(one.name, {}):
+                    failed.append(Bench(one, trouble=error.told))
+        return tuple(chosen), chosen, failed
+
+    def _check_reset_alone(self, bench: Bench, catalog: Catalog) -> Bench:
+        """Return a checked target; an unexpected exception is the result of this target alone."""
+        try:
+            with repository_boundary(bench.destination.title):
+                return self._check_reset(bench, catalog)
+        except InternalGitError as error:
+            log_if_internal(error)
+            return Bench(bench.destination, trouble=error.told)
 
     def _check_reset(self, opened: Bench, catalog: Catalog) -> Bench:
         """Return a target; one that lacks branch and state, and had a branch, with the error that a pass reports."""

@@ -28,9 +28,12 @@ from reconciler.planning.plan import Decided
 from reconciler.planning.state import DestinationState
 from reconciler.planning.survey import Surveyed, Workshop
 from reconciler.reporting.rendered import Unsaid, rendered_findings, unsaid_findings
+from reconciler.rules.clusters.versions import KnownClusters, Releases
 from reconciler.rules.overrides.lint import unreached_findings
 from reconciler.rules.variant import RoomResult, Variant
 from reconciler.snapshot.catalog import ConfigObject
+
+_NO_CLUSTERS = KnownClusters({}, {}, Releases())
 
 
 @dataclass(frozen=True)
@@ -62,20 +65,23 @@ def validate(source: ConfigSource, remotes: Remotes, tools: Tools) -> Validated:
     wanted = {(one.place.namespace, one.place.repository) for one in room.variants}
     destinations = tools.destinations(found.catalog)
     used = [one for one in destinations if one.deployment or _name(one) in wanted]
-    unread = (*settings_unread(remotes, tools), *(each for one in used for each in _unread_target(one, remotes, tools)))
+    nothing: tuple[Finding, ...] = ()
+    settings = steps.run("the repositories that the settings name", lambda: settings_unread(remotes, tools), nothing)
+    targets = [steps.run(one.title, partial(_unread_target, one, remotes, tools), nothing, one.where) for one in used]
+    conflicts = steps.run("conflicts between targets", lambda: tuple(tools.conflicts(found.catalog).values()), nothing)
     made = (finding for variant in room.variants for finding in variant.findings)
     empty = emptiness(found.catalog, found.snapshot, bool(found.catalog.objects))
-    nothing: tuple[Finding, ...] = ()
     absent = steps.run("evidence of deletions", partial(_absent, found, destinations, remotes, tools), nothing)
     told = (
         *empty,
         *catalog_findings(found.catalog),
         *absent,
         *found.findings,
-        *tools.conflicts(found.catalog).values(),
+        *conflicts,
         *proposal.findings,
         *made,
-        *unread,
+        *settings,
+        *(each for findings in targets for each in findings),
         *steps.findings,
     )
     is_whole = found.catalog.is_whole
@@ -91,21 +97,24 @@ def validate_rendered(source: ConfigSource, remotes: Remotes, tools: Tools, judg
     All packages are rendered, whether or not anything has moved; nothing is written anywhere.
     """
     found = gather(source, remotes, tools)
-    fleet = tools.fleet(found.catalog)
+    steps = Steps()
+    nothing: tuple[Finding, ...] = ()
+    fleet = steps.run("the releases of clusters", lambda: tools.fleet(found.catalog), _NO_CLUSTERS)
     releases = {name: judge.release for name in fleet.clusters if judge.release} | dict(fleet.releases.known)
     examined = _Examined(Conformance(found.catalog, releases, judge.schemas))
     begun = begin(found, remotes, keeping_stages(tools), examined.decide)
     planned = plan_fleet(begun, tools)
-    plan = replace(planned, findings=(*planned.findings, *unread(planned, remotes), *settings_unread(remotes, tools)))
+    settings = steps.run("the repositories that the settings name", lambda: settings_unread(remotes, tools), nothing)
+    plan = replace(planned, findings=(*planned.findings, *unread(planned, remotes), *settings))
     unreached = unreached_findings(plan.usages, begun.desk.policies, fleet.clusters) if _is_all_made(plan) else ()
     unsaid = [name for name in fleet.clusters if name not in releases and name in examined.clusters]
     told = (
         *plan.all_findings(), *fleet.releases.findings, *unreached,
         *rendered_findings(examined.checked, found.catalog.objects),
-        *unsaid_findings(Unsaid(unsaid, judge.schemas.words(None), fleet.places)),
+        *unsaid_findings(Unsaid(unsaid, judge.schemas.words(None), fleet.places)), *steps.findings,
     )  # fmt: skip
     odd = _lint(told, lambda: tools.lint(found.catalog, remotes, begun.room, found.now))
-    log_failures(odd)
+    log_failures((*steps.findings, *odd))
     return Validated(tuple(dict.fromkeys((*told, *odd))), found.catalog.objects, _makers(begun.room))
 
 

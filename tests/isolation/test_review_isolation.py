@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from reconciler.daemon.acts import Verb
 from reconciler.krm.findings import errors
 from reconciler.packages.functions.registry import Found, Missing, Registry
 from reconciler.packages.kptfile import FunctionSpec
+from tests.support.command_line import run_in
 from tests.support.world import World, package, small_world, variant
 
 ERRORS = (MemoryError, RecursionError, ValueError, OSError)
@@ -49,6 +51,81 @@ def test_a_draft_that_fails_in_a_review_command_leaves_the_others(
     (event,) = (one for one in events if one["event"] == "internal_error")
     assert event["reference"] in acted["berlin"].why
     assert "injected" in event["traceback"]
+
+
+def _is_about_berlin(*arguments: Any) -> bool:
+    return any(getattr(getattr(one, "destination", one), "name", "") == "berlin" for one in arguments)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "reconciler.daemon.review._labels",
+        "reconciler.daemon.review.Review._check_reset",
+        "reconciler.daemon.acting._tasks",
+    ],
+)
+@pytest.mark.parametrize("error", ERRORS)
+def test_a_target_that_cannot_be_opened_for_review_leaves_the_others(
+    target: str, error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = small_world(tmp_path / "world")
+    world.sync()
+    monkeypatch.setattr(target, _raising(pkgutil.resolve_name(target), error, _is_about_berlin))
+
+    with capture_logs() as events:
+        acted = {one.repository: one for one in world.act("approve", at_once=True)}
+
+    assert {name: one.outcome for name, one in acted.items()} == {"berlin": "failed", "lisbon": "done"}
+    (event,) = (one for one in events if one["event"] == "internal_error")
+    assert event["reference"] in acted["berlin"].why
+
+
+VALIDATION = {
+    "a-target": "reconciler.daemon.validate._unread_target",
+    "settings": "reconciler.daemon.validate.settings_unread",
+    "conflicts": "reconciler.wiring.rooms.Catalogs.conflicts",
+}
+
+
+@pytest.mark.parametrize("target", VALIDATION.values(), ids=VALIDATION)
+@pytest.mark.parametrize("error", ERRORS)
+def test_a_check_that_fails_in_validate_leaves_the_other_findings(
+    target: str, error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = small_world(tmp_path / "world")
+    world.write({"bad.yaml": variant("bad", "nowhere", "metrics")})
+    options = ("--fleet", str(world.fleet), "--cache", str(world.folder / "cache"))
+    usual = run_in(world.folder, {}, "validate", world.source, *options)
+    original = pkgutil.resolve_name(target)
+    applies = _is_about_berlin if target.endswith("_target") else lambda *_: True
+    monkeypatch.setattr(target, _raising(original, error, applies))
+
+    ended = run_in(world.folder, {}, "validate", world.source, *options)
+
+    lines = ended.stdout.splitlines()
+    assert ended.returncode == 1, ended.stderr
+    assert sum("InternalError" in line for line in lines) == 1
+    assert set(usual.stdout.splitlines()) <= set(lines)
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_releases_that_cannot_be_read_leave_the_findings_about_rendered_packages(
+    error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = small_world(tmp_path / "world")
+    world.write({"bad.yaml": variant("bad", "nowhere", "metrics")})
+    target = "reconciler.rules.clusters.versions.read_releases"
+    monkeypatch.setattr(target, _raising(pkgutil.resolve_name(target), error, lambda *_: True))
+
+    ended = run_in(
+        world.folder, {}, "validate", "--rendered", world.source, "--fleet", str(world.fleet),
+        "--cache", str(world.folder / "cache"),
+    )  # fmt: skip
+
+    assert ended.returncode == 1, ended.stderr
+    assert "InternalError: the releases of clusters" in ended.stdout
+    assert "bad.yaml" in ended.stdout
 
 
 @pytest.mark.parametrize("error", ERRORS)
