@@ -28,12 +28,16 @@ _SCP_STYLE = re.compile(r"(?:(?P<user>[^@:/]*)@)?(?P<host>[^@:/]+|\[[0-9A-Fa-f:.
 # In running text a URL ends at white space or at a character that usually encloses it. Every expression is linear in
 # the length of the text, because a remote host chooses what its messages contain.
 _DELIMITERS = re.compile(r"([\s\"<>`]+)")
-_START_IN_TEXT = re.compile(rf"(?:{_KNOWN_SCHEMES}):/*|[A-Za-z][A-Za-z0-9+.-]{{0,30}}://|//", re.IGNORECASE)
+# After an @, "git:" is a host of that name and not a scheme.
+_START_IN_TEXT = re.compile(rf"(?<!@)(?:{_KNOWN_SCHEMES}):/*|[A-Za-z][A-Za-z0-9+.-]{{0,30}}://|//", re.IGNORECASE)
 _PUNCTUATION = re.compile(r"[^A-Za-z0-9_%+.~/@-]*")
-_ONE_LABEL_WITH_PATH = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}/")
+# The algorithm of an image digest is not a host: "registry:5000/image@sha256:…".
+_ONE_LABEL_WITH_PATH = re.compile(
+    r"(?!(?:sha\d+|md5|blake[23]\w*):)[A-Za-z0-9][A-Za-z0-9_-]{0,62}(?:/|:(?=[A-Za-z0-9._~/]))", re.IGNORECASE
+)
 _SECRET_PARAMETER = re.compile(
-    r"(?P<name>[?&;](?:[a-z0-9_-]{0,40}(?:token|secret|passw(?:or)?d|credential|signature|api[_-]?key)|key|sig|auth)=)"
-    r"[^\s&;#\"'<>`]+",
+    r"(?P<name>[?&;#](?:[a-z0-9_-]{0,40}(?:token|secret|passw(?:or)?d|credential|signature|api[_-]?key)|key|sig|auth)=)"
+    r"[\"'<`]?[^\s&;#\"'<>`]+",
     re.IGNORECASE,
 )
 
@@ -128,9 +132,11 @@ def redact_url(url: str) -> str:
 
 def redact_urls(text: str) -> str:
     """Return running text without the user information and the secret parameters of the URLs in it."""
+    # the parameters first: an @ in their values would count as the end of user information
+    text = _SECRET_PARAMETER.sub(rf"\g<name>{MASK}", text) if "=" in text else text
     if _has_at_sign(text):
         text = "".join(_redact_word(word) if _has_at_sign(word) else word for word in _DELIMITERS.split(text))
-    return _SECRET_PARAMETER.sub(rf"\g<name>{MASK}", text) if "=" in text else text
+    return text
 
 
 def _has_at_sign(text: str) -> bool:

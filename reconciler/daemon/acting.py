@@ -187,14 +187,14 @@ def _merged(review: Review, told: Acted, draft: OpenDraft, act: Act) -> Acted:
     return replace(told, outcome="done", why=f"merged {url}", warnings=draft.warnings())
 
 
-def _tasks_alone(bench: Bench, asked: Asked, act: Act) -> tuple[list[_Task], dict[str, Acted]]:
+def _tasks_alone(opened: Bench, request: Asked, act: Act) -> tuple[list[_Task], dict[str, Acted]]:
     """Return the drafts of a target that are meant; an unexpected exception is the result of this target alone."""
     try:
-        with repository_boundary(f"{bench.destination.title}: {act.verb}"):
-            return _tasks(bench, asked, act)
+        with repository_boundary(f"{opened.destination.title}: {act.verb}"):
+            return _tasks(opened, request, act)
     except InternalGitError as error:
         log_if_internal(error)
-        one = bench.destination
+        one = opened.destination
         return [], {str(one.key): Acted(one.name, "", (), act.verb, "failed", why=error.told)}
 
 

@@ -101,7 +101,7 @@ class Review(DraftReader):
         return tuple(sorted(labelled, key=lambda bench: bench.destination.key.name))
 
     def _choose(
-        self, asked: Asked, known: Iterable[Destination], labels_of: Callable[[Destination], Mapping[str, str]]
+        self, request: Asked, known: Iterable[Destination], labels_of: Callable[[Destination], Mapping[str, str]]
     ) -> tuple[Sequence[Destination], Mapping[Destination, Mapping[str, str]], Sequence[Bench]]:
         """Return the targets that are asked for, their labels, and those for which this cannot be decided."""
         chosen: dict[Destination, Mapping[str, str]] = {}
@@ -110,22 +110,22 @@ class Review(DraftReader):
             try:
                 with repository_boundary(one.title):
                     labels = labels_of(one)
-                    if asked.wants(one.name, labels):
+                    if request.wants(one.name, labels):
                         chosen[one] = labels
             except InternalGitError as error:
                 log_if_internal(error)
-                if not asked.places or asked.wants(one.name, {}):
+                if not request.places or request.wants(one.name, {}):
                     failed.append(Bench(one, trouble=error.told))
         return tuple(chosen), chosen, failed
 
-    def _check_reset_alone(self, bench: Bench, catalog: Catalog) -> Bench:
+    def _check_reset_alone(self, opened: Bench, catalog: Catalog) -> Bench:
         """Return a checked target; an unexpected exception is the result of this target alone."""
         try:
-            with repository_boundary(bench.destination.title):
-                return self._check_reset(bench, catalog)
+            with repository_boundary(opened.destination.title):
+                return self._check_reset(opened, catalog)
         except InternalGitError as error:
             log_if_internal(error)
-            return Bench(bench.destination, trouble=error.told)
+            return Bench(opened.destination, trouble=error.told)
 
     def _check_reset(self, opened: Bench, catalog: Catalog) -> Bench:
         """Return a target; one that lacks branch and state, and had a branch, with the error that a pass reports."""

@@ -42,6 +42,8 @@ WITH_CREDENTIALS = [
     pytest.param("user:sesame@github.com/a/b", id="without-a-scheme"),
     pytest.param("user:sesame@git/a/b", id="without-a-scheme-short-host"),
     pytest.param("user:sesame@github.com:a/b", id="scp-style-with-password"),
+    pytest.param("user:sesame@git:a/b", id="scp-style-with-password-short-host"),
+    pytest.param("user:se/same@git:a/b", id="scp-style-with-slash-in-password-short-host"),
     pytest.param("user:se/same@github.com/a", id="without-a-scheme-slash-in-password"),
     pytest.param("sesame@github.com/a/b.git", id="token-without-a-scheme"),
     pytest.param("se/same@github.com/a/b", id="token-with-slash-without-a-scheme"),
@@ -102,6 +104,7 @@ def test_an_address_without_credentials_is_accepted_and_shown(url: str) -> None:
     [
         pytest.param("me@example.com wrote <a@b.c>", id="mail-addresses"),
         pytest.param("reg.example.com:5000/app:1@sha256:0123456789abcdef", id="image-digest"),
+        pytest.param("registry:5000/app:1@sha256:0123456789abcdef", id="image-digest-short-host"),
         pytest.param("no Kptfile at web in catalog@release/1.0", id="package-at-a-ref"),
         pytest.param("https://github.com/a/b.git/web@v1", id="url-of-a-package-at-a-ref"),
         pytest.param("config/a.yaml:12:5: x", id="place"),
@@ -118,6 +121,12 @@ def test_secret_parameters_of_urls_are_masked(name: str) -> None:
         f"GET https://e.com/a?page=2&{name}=***** failed"
     )
     assert SECRET not in redact_url(f"https://e.com/a?{name}=sesame")
+
+
+@pytest.mark.parametrize("start", ["?", "&", ";", "#"])
+@pytest.mark.parametrize("value", ["sesame", "p@sesame", "'sesame", "p/u@sesame.com/x"])
+def test_secret_parameters_are_masked_wherever_they_begin_and_whatever_they_contain(start: str, value: str) -> None:
+    assert PART not in redact_urls(f"GET https://e.com/a{start}access_token={value}&b=c failed")
 
 
 def test_a_registered_value_is_masked_in_every_text() -> None:
