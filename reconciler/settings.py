@@ -22,7 +22,7 @@ from reconciler.krm.names import dns_subdomain_fault, ref_name_fault
 from reconciler.krm.pointer import PointerError, parse_pointer
 from reconciler.krm.yaml import Document, YamlError, parse
 from reconciler.planning.shard import read_shard
-from reconciler.redaction import has_credentials, redact_url, redact_urls
+from reconciler.redaction import MASK, has_credentials, redact_url, redact_urls
 from reconciler.web.address import split_address
 
 ENVIRONMENT_PREFIX = "RECONCILER_"
@@ -33,6 +33,7 @@ _OF_KPT = {"KRM_FN_RUNTIME": ("functions", "engine"), "KPT_IMAGE_PREFIX": ("func
 STATE_PLACEHOLDER = "{repository}"
 # Fields whose values are URLs: a message shows them without anything that may be a credential.
 _URL_FIELDS = frozenset({"url", "allowed_urls", "api", "dask", "listen"})
+_SECRET_NAME = re.compile(r"token|secret|passw|credential|key\Z", re.IGNORECASE)
 # YAML's words in place of Python's
 _PLAIN = {
     "tuple_type": "must be a list",
@@ -651,13 +652,30 @@ def _explain(problem: ErrorDetails, places: _Places) -> str:
 
 
 def _shown(location: tuple[str | int, ...], value: object) -> object:
-    """Return a value for a message, without the credentials of URLs in it."""
+    """Return a value for a message, without the credentials of URLs in it and without values that may be secrets.
+
+    These are the values of unknown settings, as `token`, and texts inside of a list or mapping in place of a file.
+    """
     if isinstance(value, str):
         is_url = any(name in _URL_FIELDS for name in location)
         return redact_url(value) if is_url else redact_urls(value)
     if isinstance(value, dict):
-        return {key: _shown((*location, key), inner) for key, inner in value.items()}
-    return [_shown(location, one) for one in value] if isinstance(value, list) else value
+        return {
+            key: _shown((*location, key), inner) if _is_shown(location, key) else MASK for key, inner in value.items()
+        }
+    if isinstance(value, list):
+        is_file = any(str(name).endswith("_file") for name in location)
+        return [MASK if is_file else _shown(location, one) for one in value]
+    return value
+
+
+def _is_shown(location: tuple[str | int, ...], key: object) -> bool:
+    """Return whether a message shows the value of a key: it is a setting, or has no name that secrets have."""
+    group = _group_at(location)
+    if group:
+        return key in group.model_fields
+    is_file = any(str(name).endswith("_file") for name in location)
+    return not (is_file or _SECRET_NAME.search(str(key)))
 
 
 def _names(path: Iterable[str | int]) -> str:

@@ -12,7 +12,7 @@ from reconciler.cli.exits import CannotRunError
 from reconciler.gitio.url import parse_url
 from reconciler.packages.kptfile import GitUpstream, Kptfile
 from reconciler.packages.package import Package
-from reconciler.redaction import redact_url
+from reconciler.redaction import has_credentials, redact_url
 from reconciler.snapshot.files import FileTree
 
 _END_OF_REPOSITORY = re.compile(r"\.git(?=/|@|$)")
@@ -32,10 +32,21 @@ folder_argument = click.argument("folder", metavar="[DIR]", default=".", type=cl
 def split_place(text: str, ref: str | None) -> tuple[Path, str]:
     """Return the folder and the ref, "" for none, of `DIR@REF`; a usage error when both places name one."""
     folder, at, named = text.rpartition("@")
+    if at and _is_url_with_credentials(folder, named) and not (Path(folder).is_dir() or Path(text).is_dir()):
+        raise CannotRunError(
+            f"{redact_url(text)} must be DIR or DIR@REF, where DIR is a folder of this machine; this looks like a URL"
+            " with credentials (removed here)"
+        )
     # a folder may have an @ in its name
     if not at or Path(text).is_dir():
         folder, named = text, ""
     return Path(folder or "."), _one_of("a ref", named, "--ref", ref)
+
+
+def _is_url_with_credentials(before: str, after: str) -> bool:
+    """Return whether the texts around an `@` look like user information and a host, not like a folder and a ref."""
+    host, slash, _ = after.partition("/")
+    return has_credentials(f"{before}@{after}") and (":" in before or bool(slash and "." in host))
 
 
 def upstream_address(files: FileTree) -> str:

@@ -266,6 +266,16 @@ def test_conflicts_in_words(pkg: Pkg, web: Path) -> None:
     assert "README.md: file changed locally, changed upstream: local stays (D16)" in done.out
 
 
+@pytest.mark.parametrize("command", ["update", "diff"])
+@pytest.mark.parametrize("url", ["https://u:se/same@e.com/x.git", "u:sesame@host:x.git", "sesame@e.com/o/r"])
+def test_a_url_with_credentials_in_place_of_a_folder_is_refused_and_not_shown(pkg: Pkg, command: str, url: str) -> None:
+    done = pkg(command, url)
+
+    assert done.code == 3
+    assert "same" not in done.out + done.err
+    assert "must be DIR or DIR@REF" in done.err
+
+
 def test_a_secret_is_never_shown(pkg: Pkg, upstream: Path, tmp_path: Path) -> None:
     secret = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  p: {}\n"
     release(upstream, "v3", {"s.yaml": secret.format("hunter1")})

@@ -396,6 +396,30 @@ def test_state_refs_are_listed_by_what_they_start_with(tmp_path: Path, state_ref
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("forge: {hosts: [{url: https://e.com, token: sesame}]}", id="unknown-setting-of-a-host"),
+        pytest.param(
+            "forge: {hosts: [{url: https://e.com, kind: github, api: {token: sesame}}]}", id="mapping-as-text"
+        ),
+        pytest.param("forge: {hosts: [{url: https://e.com, kind: github, token_file: [sesame]}]}", id="list-as-file"),
+        pytest.param("webhooks: {secret_file: {value: sesame}}", id="mapping-as-file"),
+        pytest.param("git: {remotes: [{password: sesame}]}", id="unknown-setting-of-a-remote"),
+        pytest.param("git: {credentials_file: [[sesame]]}", id="nested-list-as-file"),
+    ],
+)
+def test_a_settings_error_does_not_contain_values_that_may_be_secrets(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "reconciler.yaml"
+    file.write_text(text)
+
+    with pytest.raises(SettingsError) as error:
+        load_settings(str(file), {}, tmp_path)
+
+    assert "sesame" not in str(error.value)
+    assert str(error.value).startswith(f"{file}:1: ")
+
+
+@pytest.mark.parametrize(
     ("variables", "error"),
     [
         pytest.param(
