@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from reconciler.daemon.events import log
 from reconciler.gitio.walk import remove_folder
 from reconciler.krm.findings import Finding
 from reconciler.planning.decide import finding_data, read_finding
@@ -83,7 +84,13 @@ class InCache:
             return None
 
     def keep(self, settled: Settled | None) -> None:
-        """Remember a silent pass; anything else forgets. Raises OSError."""
+        """Store a silent pass; delete the record of an earlier one otherwise. An error of the disk is only logged."""
+        try:
+            self._store(settled)
+        except OSError as error:
+            log.warning("settled_not_kept", file=str(self._file), why=error.strerror)
+
+    def _store(self, settled: Settled | None) -> None:
         if self._file.is_dir() and not self._file.is_symlink():
             remove_folder(self._file)
         if settled is None or not settled.silent:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, Literal, TypeVar
@@ -353,7 +354,8 @@ class Mirror:
             files = [Path(folder) / str(index) for index in range(len(tags))]
             for file, tag in zip(files, tags, strict=True):
                 check_ref(_TAGS + tag.name)
-                file.write_bytes(compose_tag(tag, self._options.author))
+                with writing(file.parent):
+                    file.write_bytes(compose_tag(tag, self._options.author))
             names = "".join(f"{file}\n" for file in files).encode()
             result = self._run(
                 "hash-object", "-t", "tag", "-w", "--no-filters", "--stdin-paths", stdin=names, hold=hold
@@ -367,12 +369,19 @@ class Mirror:
         return self._repairing(lambda: self._import_once(commits, author))
 
     def _import_once(self, commits: Sequence[NewCommit], author: tuple[str, str]) -> list[CommitId]:
-        with self._place.lock() as hold, tempfile.TemporaryFile(dir=self.folder) as stream:
-            with writing(self.folder):
-                stream.writelines(compose_stream(commits, author))
-                stream.seek(0)
+        with self._place.lock() as hold, self._import_stream(commits, author) as stream:
             result = self._run("fast-import", "--quiet", "--done", "--date-format=raw", stdin=stream, hold=hold)
         return [CommitId(line) for line in result.lines]
+
+    def _import_stream(self, commits: Sequence[NewCommit], author: tuple[str, str]) -> BinaryIO:
+        """Return the input of fast-import in a file. Raises CacheUnusableError."""
+        # on a full disk the file fails again when it is closed, which must happen inside of `writing`
+        with writing(self.folder), ExitStack() as open_files:
+            stream: BinaryIO = open_files.enter_context(tempfile.TemporaryFile(dir=self.folder))
+            stream.writelines(compose_stream(commits, author))
+            stream.seek(0)
+            open_files.pop_all()
+        return stream
 
     def push(self, units: Sequence[PushUnit], leave: int = 0) -> PushReport:
         """Move refs of the remote, each unit whole or not at all, and only from where they are expected.

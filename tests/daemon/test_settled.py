@@ -1,8 +1,13 @@
 """The memory of the last pass in the cache: whatever stands in its place is as good as no memory."""
 
+import errno
 from pathlib import Path
+from typing import NoReturn
 
-from reconciler.daemon.settled import InCache
+import pytest
+from structlog.testing import capture_logs
+
+from reconciler.daemon.settled import InCache, Settled
 
 
 def test_a_folder_in_place_of_the_file_is_removed(tmp_path: Path) -> None:
@@ -14,3 +19,20 @@ def test_a_folder_in_place_of_the_file_is_removed(tmp_path: Path) -> None:
     memory.keep(None)
 
     assert not file.exists()
+
+
+@pytest.mark.parametrize("settled", [None, Settled("tree:1", "sha256:2", (), (), 7, {}, (), silent=True)])
+def test_a_cache_that_takes_no_file_is_logged_and_ends_no_pass(
+    settled: Settled | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> NoReturn:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    memory = InCache(tmp_path / "settled.json")
+    for method in ("unlink", "write_text"):
+        monkeypatch.setattr(Path, method, refuse)
+
+    with capture_logs() as events:
+        memory.keep(settled)
+
+    assert [(one["event"], one["why"]) for one in events] == [("settled_not_kept", "Read-only file system")]

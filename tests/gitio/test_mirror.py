@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
 import textwrap
@@ -680,3 +681,19 @@ def test_an_address_that_is_not_allowed_makes_no_mirror(tmp_path: Path, url: str
 
     assert caught.value.next_step == "human"
     assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("write", ["commits", "tags"])
+def test_a_full_disk_is_an_error_of_the_cache(mirror: Mirror, write: str) -> None:
+    root = mirror.root_commit()
+    commit = NewCommit((root,), (Put("a.yaml", b"x" * 100_000),), "x", 1)
+    tag = NewTag("v1", root, "x" * 100_000, 1)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))
+    try:
+        with pytest.raises(CacheUnusableError, match="cannot be written: File too large"):
+            mirror.write([commit]) if write == "commits" else mirror.write_tags([tag])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    assert mirror.write([commit])
