@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from reconciler.daemon.approvals import Approvals, Approved
-from reconciler.daemon.codes import STATUS_BRANCH_UNUSABLE
+from reconciler.daemon.codes import PUSH_FAILED, STATUS_BRANCH_UNUSABLE
 from reconciler.daemon.config import ConfigSnapshot
 from reconciler.daemon.events import log
 from reconciler.daemon.first_seen import FirstSeen
@@ -284,28 +284,36 @@ class Folder(_Unpushed):
 
     def publish(self, remote: Remote, written: Sequence[Written]) -> Mapping[str, Outcome]:
         """Write the whole tree that each destination's drafts come to."""
-        self._empty()
         return {one.name: self._written(remote, one) for one in written}
 
     def _written(self, remote: Remote, one: Written) -> Outcome:
         try:
+            self._empty()
             _write_files(self._out / one.name, _whole(remote, one))
         except OSError as error:
-            why = error.strerror or str(error)
-            return Failed(FolderUnwritableError(f"{error.filename or self._out} cannot be written: {why}"))
+            return Failed(self._unwritable(error))
         return Done()
 
     def finish(self, plan: FleetPlan | None, remotes: Remotes) -> Outcome:
         """Write the status as the status branch would hold it."""
-        self._empty()
-        # a shard may have no destination, and the folder is there all the same
-        self._out.mkdir(parents=True, exist_ok=True)
         findings: list[Finding] = []
         files = self._status_files(plan, {}, findings.append) if plan else {}
         self.status_findings = tuple(findings)
-        for path, data in files.items():
-            _write(self._out / "status" / path, data)
+        try:
+            self._empty()
+            # a shard may have no destination, and the folder is there all the same
+            self._out.mkdir(parents=True, exist_ok=True)
+            for path, data in files.items():
+                _write(self._out / "status" / path, data)
+        except OSError as error:
+            unwritable = self._unwritable(error)
+            self.status_findings += (PUSH_FAILED.finding(f"the status: {unwritable.told}"),)
+            return Failed(unwritable)
         return Done()
+
+    def _unwritable(self, error: OSError) -> FolderUnwritableError:
+        why = error.strerror or str(error)
+        return FolderUnwritableError(f"{error.filename or self._out} cannot be written: {why}")
 
     def _empty(self) -> None:
         # the folder itself stays: it may be a mount point, or somebody's working directory

@@ -686,7 +686,7 @@ def test_an_address_that_is_not_allowed_makes_no_mirror(tmp_path: Path, url: str
 @pytest.mark.parametrize("write", ["commits", "tags"])
 def test_a_full_disk_is_an_error_of_the_cache(mirror: Mirror, write: str) -> None:
     root = mirror.root_commit()
-    commit = NewCommit((root,), (Put("a.yaml", b"x" * 100_000),), "x", 1)
+    commit = NewCommit((root,), (Put("a.yaml", b"x" * 2_000),), "x", 1)
     tag = NewTag("v1", root, "x" * 100_000, 1)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))
