@@ -7,6 +7,7 @@ doubts, nothing is removed anywhere (`Catalog.is_whole`).
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from reconciler.planning.codes import CONFIG_DIRECTORY_HIDES, FILE_INCONCLUSIVE
 from reconciler.planning.state import DestinationState
 from reconciler.rules.guards import is_too_much
 from reconciler.rules.variant import ConfigSources, object_of
-from reconciler.snapshot.catalog import Catalog
+from reconciler.snapshot.catalog import Catalog, is_config_path
 from reconciler.snapshot.evidence import Inconclusive, find_inconclusive
 from reconciler.snapshot.files import FileTree
 
@@ -100,7 +101,27 @@ def _inconclusive(
         # what cannot be parsed has an error of its own
         is_unreadable = any(one.file == path for one in catalog.unreadable)
         return None if is_unreadable else Inconclusive(1, "a .krmignore hides it, so that it is not read")
-    return None if kind in ("", REGULAR) else Inconclusive(1, f"it is {kind}, and not a regular file")
+    if kind not in ("", REGULAR):
+        return Inconclusive(1, f"it is {kind}, and not a regular file")
+    if other := _with_unread_extension(path, config.files):
+        reason = f"it was renamed to {other}, which is not read: extensions must be in lower case"
+        return Inconclusive(1, reason)
+    return None
+
+
+def _with_unread_extension(path: str, files: FileTree) -> str | None:
+    """Return a file that has the name of a deleted one with an extension in another case, such as `.YAML`."""
+    stem = path.rpartition(".")[0].lower()
+    folder = posixpath.dirname(path).lower()
+    return next(
+        (
+            one
+            for one in files
+            if one.lower().startswith(f"{stem}.") and posixpath.dirname(one).lower() == folder
+            and not is_config_path(one) and is_config_path(one.lower())
+        ),
+        None,
+    )  # fmt: skip
 
 
 def _hidden(

@@ -71,7 +71,9 @@ def ingredients_of(
     if put:
         put = replace(put, conflicts=tuple(map(read_conflict, record.conflicts)))
     earlier = _earlier(record, sources, put or ours)
-    return Ingredients(came, ours, put, earlier, isinstance(source, Generated), _had(record, seen))
+    return Ingredients(
+        came, ours, put, earlier, isinstance(source, Generated), _had(record, seen), _deleted(record, seen)
+    )
 
 
 def _standing(
@@ -97,6 +99,13 @@ def _base_of(files: FileTree, upstream: Upstream, came: FileTree, sources: Sourc
     if tree is None or tree == upstream.tree:
         return came if tree else None
     return sources.upstream(replace(upstream, tree=tree))
+
+
+def _deleted(record: PackageRecord, seen: Seen) -> TreeId | None:
+    """Return the last published version of a package that people deleted without a removal draft."""
+    if seen.published or not record.owned or record.ours or not record.revisions:
+        return None
+    return record.revisions[-1].offer.rendered
 
 
 def _had(record: PackageRecord, seen: Seen) -> Had:

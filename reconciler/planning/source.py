@@ -14,6 +14,7 @@ from reconciler.planning.conflicts import place_of, still_stands, without_repeat
 from reconciler.planning.last_mile import Had
 from reconciler.rules.variant import Earlier
 from reconciler.snapshot.files import FileTree, SpecialEntry
+from reconciler.snapshot.objects import TreeId
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Ingredients:
 
     `came` is the wanted upstream, `ours` stands on the cluster branch, `put` on the draft; `earlier` is our last
     output, made with the policies that it `had`. `is_generated`: a room made it, and owns all that it emits.
+    `deleted` is our last published version where people deleted the whole package from the cluster branch.
     """
 
     came: FileTree
@@ -65,6 +67,7 @@ class Ingredients:
     earlier: Earlier | None = None
     is_generated: bool = False
     had: Had = field(default_factory=Had)
+    deleted: TreeId | None = None
 
     @property
     def needs_merge(self) -> bool:

@@ -241,7 +241,8 @@ def _settle_removal(record: PackageRecord, path: str, heads: Heads, repository: 
         return record
     published, head = repository.tree_at(heads.branch, path), heads.offering(removal.branch)
     if published is None:
-        return replace(record, removal=None)
+        # as for a package whose owner is gone, no published version counts from here on
+        return replace(record, removal=None, revisions=())
     if removal.declined or (head and repository.tree_at(head, path) is None):
         return record
     if head is None and published != removal.against:

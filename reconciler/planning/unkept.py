@@ -40,12 +40,18 @@ def find_unkept(made: Ingredients, files: FileTree, known: Sequence[Conflict]) -
     published = {path: one for path, one in _changed(made.ours).items() if path not in drafted} if made.ours else {}
     remembered = (one for one in (made.put.conflicts if made.put else ()) if one.rule == NOT_KEPT)
     return Unkept(
-        tuple(_conflicts(published, files, known)),
+        (*_deletion(made, files), *_conflicts(published, files, known)),
         (
             *_conflicts(drafted, files, known),
             *(one for one in remembered if one.file not in drafted and _still_applies(one, files)),
         ),
     )
+
+
+def _deletion(made: Ingredients, files: FileTree) -> Iterator[Conflict]:
+    """Yield a conflict for a package that people deleted from the cluster branch and that the draft contains again."""
+    if made.deleted:
+        yield Conflict("package", "", made.deleted, ABSENT, files.id, "upstream", NOT_KEPT)
 
 
 def _still_applies(conflict: Conflict, files: FileTree) -> bool:

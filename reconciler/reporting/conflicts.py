@@ -42,6 +42,8 @@ def _first(lines: list[str], most: int | None) -> tuple[str, ...]:
 def _words(conflict: Mapping[str, Any]) -> str:
     place = " ".join(str(conflict[part]) for part in ("file", "resource", "pointer") if part in conflict)
     local, other = (show(conflict[side]) if side in conflict else _NOTHING for side in ("local", "upstream"))
+    if conflict["kind"] == "package" and not place:
+        return "the whole package: deleted on the cluster branch, and contained in this draft again"
     if conflict["kind"] not in ("field", "element"):
         return f"{place}: {_whole(conflict)}"
     if conflict["chosen"] == "rule":

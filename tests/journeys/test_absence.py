@@ -121,6 +121,16 @@ def test_validate_reports_a_file_that_does_not_prove_a_deletion(config: World, c
     assert (before, validation_errors(config, config.config)) == ({}, {"FileInconclusive": "metrics.yaml:1"})
 
 
+@pytest.mark.parametrize("name", ["metrics.YAML", "metrics.Yml", "Metrics.JSON"])
+def test_a_file_whose_extension_is_in_another_case_keeps_its_packages(config: World, name: str) -> None:
+    config.write({"metrics.yaml": None, name: METRICS})
+
+    after = config.plan()
+
+    assert is_kept(after, "FileInconclusive", "metrics.yaml:1")
+    assert name in str([one.message for one in after.findings])
+
+
 @pytest.mark.parametrize(
     "files",
     [

@@ -282,3 +282,50 @@ def test_a_strategy_that_replaces_local_changes_records_them(
     conflicts = world.told("drafts/berlin", "metrics")["conflicts"]
     assert [one["file"] for one in conflicts if one["rule"] == strategy] == expected
     assert world.sync().is_silent
+
+
+def delete_package(world: World, folder: str) -> None:
+    paths = world.paths(world.fleet, "clusters/berlin", folder)
+    world.commit("clusters/berlin", {f"{folder}/{path}": None for path in paths})
+
+
+@pytest.mark.parametrize("has_update", [False, True])
+def test_a_deleted_package_is_drafted_again_with_a_conflict(world: World, has_update: bool) -> None:
+    delete_package(world, "metrics")
+    if has_update:
+        release(world)
+
+    world.sync()
+
+    (conflict,) = world.told("drafts/berlin", "metrics")["conflicts"]
+    assert (conflict["kind"], conflict["rule"], "local" in conflict) == ("package", "not-kept", False)
+    (proposed,) = world.act("propose", "berlin/metrics")
+    assert "the whole package: deleted on the cluster branch, and contained in this draft again" in str(proposed)
+    assert world.sync().is_silent
+    world.merge("berlin", "squash")
+    assert world.settle().outcomes["berlin/metrics"] == "published"
+    release(world, "v3", "3.0")
+    world.sync()
+    assert "conflicts" not in world.told("drafts/berlin", "metrics")
+
+
+def test_a_deleted_package_of_placed_resources_is_drafted_again_with_a_conflict(placed: World) -> None:
+    delete_package(placed, "resources/shop")
+
+    placed.sync()
+
+    (conflict,) = placed.told("drafts/berlin", "resources/shop")["conflicts"]
+    assert (conflict["kind"], conflict["rule"]) == ("package", "not-kept")
+
+
+def test_a_package_that_a_removal_draft_removed_is_requested_again_without_a_conflict(world: World) -> None:
+    written = (world.config / "metrics.yaml").read_text()
+    world.write({"metrics.yaml": None})
+    world.sync()
+    world.merge("berlin", "squash", draft="removals/berlin")
+    world.write({"metrics.yaml": written})
+
+    after = world.sync()
+
+    assert after.outcomes["berlin/metrics"] == "draft"
+    assert "conflicts" not in world.told("drafts/berlin", "metrics")
