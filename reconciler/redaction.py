@@ -15,6 +15,7 @@ MIN_SECRET_CHARACTERS = 8
 
 _KNOWN_SCHEMES = r"https?|ssh|git|ftps?|file|git\+ssh|ssh\+git"
 _START = re.compile(rf"(?:{_KNOWN_SCHEMES}):/*|[A-Za-z][A-Za-z0-9+.-]*://|//(?!/)", re.IGNORECASE)
+_QUERY = re.compile(r"[?&;#][^=@]*=")
 _END_OF_AUTHORITY = re.compile(r"[/?#\\]")
 _DNS_HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?\.)+[A-Za-z][A-Za-z-]*[A-Za-z]"
 _ADDRESS = r"(?:\d{1,3}(?:\.\d{1,3}){3}|\[[0-9A-Fa-f:.]+\]|localhost)"
@@ -63,6 +64,11 @@ class SplitUrl:
         """Whether the user information may be a secret; for HTTP a bare user name may be a token, for SSH it is not."""
         is_ssh = not self.start or "ssh" in self.start.lower()
         return bool(self.user_information) and not (is_ssh and _SSH_USER.match(self.user_information))
+
+    @property
+    def redacted_rest(self) -> str:
+        """The rest for a message; a mask if the last `@` may be one of a query, so that a value may follow it."""
+        return MASK if _QUERY.search(self.user_information) else self.rest
 
 
 def split_url(url: str) -> SplitUrl:
@@ -126,7 +132,7 @@ def redact_url(url: str) -> str:
     """Return one URL for messages: without user information (except a bare SSH user), query and fragment."""
     parts = split_url(url)
     user = "" if has_credentials(url) or not parts.user_information else f"{parts.user_information}@"
-    rest = re.split(r"[?#]", parts.rest, maxsplit=1)[0] if parts.start else parts.rest
+    rest = re.split(r"[?#]", parts.redacted_rest, maxsplit=1)[0] if parts.start else parts.redacted_rest
     return parts.start + user + rest
 
 
@@ -148,7 +154,7 @@ def _redact_word(word: str) -> str:
     if found is None:
         return _redact_bare(word)
     parts = split_url(word[found.start() :])
-    kept = parts.start + parts.rest if parts.has_credentials else word[found.start() :]
+    kept = parts.start + parts.redacted_rest if parts.has_credentials else word[found.start() :]
     return word[: found.start()] + kept
 
 
