@@ -10,6 +10,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from reconciler.krm.findings import Finding, Where
 from reconciler.krm.identity import ObjectKey
@@ -38,6 +39,11 @@ class ConfigFiles:
     files: FileTree
     directory: str
     entries: Entries
+
+    @cached_property
+    def in_other_case(self) -> tuple[str, ...]:
+        """The files that are not read only because their extension is not in lower case."""
+        return tuple(one for one in self.files if is_config_path(one.lower()) and not is_config_path(one))
 
     def inside(self, path: str) -> str | None:
         """Return a path of the repository as a path in `directory`; None for one outside of it."""
@@ -103,25 +109,19 @@ def _inconclusive(
         return None if is_unreadable else Inconclusive(1, "a .krmignore hides it, so that it is not read")
     if kind not in ("", REGULAR):
         return Inconclusive(1, f"it is {kind}, and not a regular file")
-    if other := _with_unread_extension(path, config.files):
+    if other := _with_unread_extension(path, config):
         reason = f"it was renamed to {other}, which is not read: extensions must be in lower case"
         return Inconclusive(1, reason)
     return None
 
 
-def _with_unread_extension(path: str, files: FileTree) -> str | None:
+def _with_unread_extension(path: str, config: ConfigFiles) -> str | None:
     """Return a file that has the name of a deleted one with an extension in another case, such as `.YAML`."""
-    stem = path.rpartition(".")[0].lower()
-    folder = posixpath.dirname(path).lower()
-    return next(
-        (
-            one
-            for one in files
-            if one.lower().startswith(f"{stem}.") and posixpath.dirname(one).lower() == folder
-            and not is_config_path(one) and is_config_path(one.lower())
-        ),
-        None,
-    )  # fmt: skip
+    return next((one for one in config.in_other_case if _stem(one) == _stem(path)), None)
+
+
+def _stem(path: str) -> str:
+    return posixpath.splitext(path.lower())[0]
 
 
 def _hidden(
