@@ -94,7 +94,7 @@ class Claims:
     @property
     def doubt(self) -> str:
         """Why nobody's absence is proved, or ""."""
-        return "" if self.complete else "a config file is unreadable, or an object in it has no name"
+        return "" if self.complete else "an error of the config leaves open which objects it has"
 
     def is_gone(self, owner: Owner) -> bool:
         """Return whether the config has neither an owner nor the set that made it."""

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
+from itertools import chain
 from typing import TypeVar
 
+from reconciler.krm.identity import ObjectKey
 from reconciler.rules.clusters.inventory import CLUSTER_KINDS
 from reconciler.rules.composition.model import BINDING
 from reconciler.rules.composition.model import GROUP as COMPONENTS
@@ -16,7 +18,7 @@ from reconciler.rules.composition.read_component import read_binding
 from reconciler.rules.file_names import full_name
 from reconciler.rules.overrides.model import CLUSTER_KIND
 from reconciler.rules.overrides.model import GROUP as OVERRIDES
-from reconciler.rules.placement.marks import is_marked, namespace_of
+from reconciler.rules.placement.marks import is_marked, is_read_by_a_room, namespace_of
 from reconciler.rules.placement.model import CLUSTER_KIND as CLUSTER_PROPAGATION
 from reconciler.rules.placement.model import GROUP as PLACEMENT
 from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ConfigObject
@@ -77,7 +79,9 @@ def _binding_place(one: ConfigObject, names: Collection[tuple[str, str]]) -> _Bo
 def _placed(catalog: Catalog) -> Iterator[Conflict]:
     """Yield placed resources that would have one file, such as those of a cluster-scoped kind in two namespaces."""
     found: dict[tuple[str, str], list[ConfigObject]] = {}
-    for one in filter(is_marked, catalog.objects.values()):
+    # most objects of a large config are of kinds that are never placed
+    kinds = (catalog.of_kind(*kind) for kind in catalog.kinds if not is_read_by_a_room(ObjectKey(*kind, "", "")))
+    for one in filter(is_marked, chain.from_iterable(kinds)):
         found.setdefault((namespace_of(one.key), full_name(one.key)), []).append(one)
     for (namespace, name), same in _several(found):
         yield Conflict(same, f'has the file "{name}" of the resources of "{namespace}"', over_place=True)

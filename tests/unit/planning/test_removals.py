@@ -141,7 +141,7 @@ def test_what_hides_an_owner_is_told_elsewhere_and_its_consequence_is_a_warning(
     (held,) = find_departures(ground(PUBLISHED), claims(complete=False), ()).held
 
     assert held.finding.severity is Severity.WARNING
-    assert "unreadable" in held.finding.message
+    assert "leaves open which objects it has" in held.finding.message
 
 
 def test_the_hash_that_acknowledges_is_told() -> None:
