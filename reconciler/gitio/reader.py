@@ -223,7 +223,11 @@ class ObjectReader:
                 raise TreeMalformedError(f"{start or 'the folder'}: {next(iter(faults.values()))}")
             seen += len(entries)
             if seen > most or depth > _DEEPEST:
-                raise TooLargeError(f"tree {tree} must have at most {most} entries, {_DEEPEST} directories deep")
+                hint = "" if most == _MOST_ENTRIES else ", or raise the setting limits.folder_files"
+                raise TooLargeError(
+                    f"the folder (tree {tree}) must have at most {most:,} files and folders, {_DEEPEST} levels deep;"
+                    f" remove files{hint}"
+                )
             yield from ((start + e.name, e.mode, BlobId(e.id)) for e in entries if not e.is_tree)
             waiting += [(TreeId(e.id), f"{start}{e.name}/", depth + 1) for e in reversed(entries) if e.is_tree]
 
