@@ -117,8 +117,8 @@ def _read_top_folder(
             unreadable[printable(path)] = read
         if size > left or len(files) + len(unreadable) > limits.files:
             why = (
-                f"the folder must have at most {limits.files:,} files, and all folders {limits.total_bytes:,} bytes; remove"
-                " files, or raise the setting limits.folder_files"
+                f"the folder must have at most {limits.files:,} files, and all folders {limits.total_bytes:,} bytes;"
+                " remove files, or raise the setting limits.folder_files"
             )
             return {}, {f"{printable(start) or '.'}/": why}, 0
     return files, unreadable, size

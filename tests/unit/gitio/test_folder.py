@@ -97,7 +97,7 @@ def test_a_top_level_folder_with_too_much_is_unreadable_and_the_others_are_read(
 
     assert sorted(content.files) == ["a.yaml", "deep/er/run.sh"]
     assert list(content.unreadable) == ["many/"]
-    assert f"at most {limits.files} files" in content.unreadable["many/"]
+    assert f"at most {limits.files:,} files" in content.unreadable["many/"]
 
 
 def test_too_many_files_beside_the_folders_leave_the_folders_readable(folder: Path) -> None:
