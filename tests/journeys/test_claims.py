@@ -80,16 +80,17 @@ def test_edits_of_the_holder_continue_to_apply(world: World, newcomer: str) -> N
 CLUSTER = "apiVersion: greenhouse.sap/v1alpha1\nkind: Cluster\nmetadata: {name: berlin, namespace: %s}\nspec: {}\n"
 
 
-def test_a_second_cluster_object_does_not_stop_a_cluster(world: World) -> None:
+@pytest.mark.parametrize("namespace", ["mine", "other"])
+def test_a_second_cluster_object_does_not_stop_a_cluster(world: World, namespace: str) -> None:
     world.write({"z-cluster.yaml": CLUSTER % "mine"})
     world.sync()
-    world.write({"a-newcomer.yaml": CLUSTER % "other", "regions/north.yaml": config_map("region-north", api="new")})
+    world.write({"a-newcomer.yaml": CLUSTER % namespace, "regions/north.yaml": config_map("region-north", api="new")})
 
     after = world.sync()
 
     assert rejected(after) == {"a-newcomer.yaml"}
     assert "drafts/berlin" in after.moved
-    assert "DestinationConflict" not in after.codes
+    assert not {"DestinationConflict", "DuplicateObject"} & after.codes
 
 
 def test_a_second_definition_of_an_owner_is_rejected(world: World) -> None:
