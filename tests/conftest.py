@@ -4,10 +4,13 @@ import gc
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support.logs import unchanged_logs
 
 # how long an example takes is the machine's affair
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -15,6 +18,13 @@ settings.load_profile("untimed")
 
 MEMORY = Path("/dev/shm")
 ROOM = 4 * 2**30
+
+
+@pytest.fixture(autouse=True)
+def _unchanged_logs() -> Iterator[None]:
+    # a test that runs a command in this process would hide the events of the next one
+    with unchanged_logs():
+        yield
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

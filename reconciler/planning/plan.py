@@ -161,7 +161,9 @@ def _after(decided: Decided, ground: Ground, departures: Departures, layouts: It
     seen = ground.heads.branch if stands and ground.heads.branch else ground.state.seen
     root = decided.shop.origin.root or ground.state.config_root
     packages = dict(sorted(records.items()))
-    definition = _from_root(decided.destination.definition, ground.state.definition, decided)
+    # a destination without packages has no state
+    definition = decided.destination.definition if records or drafts else {}
+    definition = _from_root(definition, ground.state.definition, decided)
     return replace(
         ground.state, seen=seen, packages=packages, drafts=drafts, config_root=root, definition=definition
     )  # fmt: skip

@@ -578,7 +578,8 @@ def test_what_is_on_clusters_in_doubt_is_neither_held_nor_acknowledged_away(worl
     world.write({f"stages/{one}.yaml": greenhouse(one, stage="live") for one in names})
     world.sync()
     publish(world, *names)
-    world.write({"copy.yaml": "---\n".join(greenhouse(one, stage="live") for one in names[1:])})
+    # two definitions in one file: none of them is the first
+    world.write({f"stages/{one}.yaml": "---\n".join([greenhouse(one, stage="live")] * 2) for one in names[1:]})
 
     after = world.sync()
 

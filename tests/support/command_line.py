@@ -6,17 +6,14 @@ A process takes a second to start. Those that are about processes (signals, bein
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from unittest.mock import patch
 
-import structlog
-
 from reconciler.cli.entry import run
-from reconciler.daemon.events import log
+from tests.support.logs import unchanged_logs
 
 
 @dataclass(frozen=True)
@@ -32,16 +29,6 @@ def run_in(folder: Path, environment: dict[str, str], *arguments: str) -> Ended:
     """Run a command in a folder as a process with this environment would."""
     out, err = StringIO(), StringIO()
     there = patch.dict(os.environ, environment, clear=True)
-    with _unchanged_logs(), chdir(folder), there, redirect_stdout(out), redirect_stderr(err):
+    with unchanged_logs(), chdir(folder), there, redirect_stdout(out), redirect_stderr(err):
         code = run(arguments)
     return Ended(code, out.getvalue(), err.getvalue())
-
-
-@contextmanager
-def _unchanged_logs() -> Iterator[None]:
-    before = structlog.get_config()
-    try:
-        yield
-    finally:
-        log.set_up(lambda: None)
-        structlog.configure(**before)

@@ -1,0 +1,21 @@
+"""Settings of the log that a command changes in the process of a test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import structlog
+
+from reconciler.daemon.events import log
+
+
+@contextmanager
+def unchanged_logs() -> Iterator[None]:
+    """Restore the settings of the log at the end."""
+    before = structlog.get_config()
+    try:
+        yield
+    finally:
+        log.set_up(lambda: None)
+        structlog.configure(**before)
