@@ -158,5 +158,5 @@ def test_a_draft_that_is_too_deep_to_read_spoils_the_report_of_its_cluster_alone
     report = world.report()
 
     (row,) = report.troubles
-    assert row.trouble.startswith("Repository berlin: tree ")
+    assert row.trouble.startswith("Repository berlin: the folder (tree ")
     assert states(report) == {"lisbon/gateway": "published 1"}
