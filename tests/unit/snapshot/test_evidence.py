@@ -82,6 +82,12 @@ def test_a_valid_file_without_the_object_proves_that_it_was_deleted(content: str
         pytest.param(variant_of(kind="PackageVarient"), 2, "did you mean PackageVariant?", id="misspelled-kind"),
         pytest.param(variant_of(kind="packagevariant"), 2, "did you mean PackageVariant?", id="kind-in-lower-case"),
         pytest.param(variant_of(kind="PACKAGEVARIANT"), 2, "did you mean PackageVariant?", id="kind-in-upper-case"),
+        pytest.param(
+            variant_of(kind="PackageVarient").replace("default", "another"),
+            2,
+            "did you mean PackageVariant?",
+            id="misspelled-kind-in-another-namespace",
+        ),
         pytest.param(variant_of(group="config.porch.kpt.de"), 1, "is not read", id="misspelled-group"),
         pytest.param(variant_of(group="apps"), 1, "is not read", id="another-group"),
         pytest.param("apiVersion: v1\nkind: List\nitems:\n- a: b\n", 4, '"apiVersion"', id="item-that-is-no-object"),
