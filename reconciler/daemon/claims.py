@@ -12,6 +12,7 @@ from reconciler.daemon.tools import Tools
 from reconciler.gitio.errors import GitError
 from reconciler.planning.destination import Destination
 from reconciler.planning.state import DestinationState
+from reconciler.planning.survey import ConfigOrigin
 from reconciler.rules.variant import object_id
 from reconciler.snapshot.catalog import Catalog, ConfigObject, Settlement
 from reconciler.snapshot.claims import Conflict, find_duplicates
@@ -19,26 +20,27 @@ from reconciler.snapshot.claims import Conflict, find_duplicates
 States = Mapping[Destination, DestinationState]
 
 
-def read_settled(
-    snapshot: ConfigSnapshot, remotes: Remotes, tools: Tools, fetch: Callable[[Collection[str]], None]
+def _fetch_nothing(urls: Collection[str]) -> None:
+    """The caller has fetched all targets."""
+
+
+def settle_claims(
+    catalog: Catalog,
+    snapshot: ConfigSnapshot,
+    remotes: Remotes,
+    tools: Tools,
+    fetch: Callable[[Collection[str]], None] = _fetch_nothing,
 ) -> Catalog:
-    """Return the objects of a config with its conflicts settled; `fetch` is called for the URLs that this needs."""
-    catalog = tools.read_catalog(snapshot)
-    if find_duplicates(catalog) or tools.rivals(catalog):
-        _, targets = tools.urls(catalog)
-        fetch(targets)
-    return settle_claims(catalog, snapshot, remotes, tools)
-
-
-def settle_claims(catalog: Catalog, snapshot: ConfigSnapshot, remotes: Remotes, tools: Tools) -> Catalog:
     """Return the catalog with each conflict settled for which a record or the history shows the earlier definition.
 
     The record of packages in the states of targets comes first. Other conflicts stay: none of their objects has an
-    effect.
+    effect. `fetch` is called with the URLs of all targets where there is a conflict.
     """
     for find in (find_duplicates, tools.rivals):
         conflicts = find(catalog)
         if conflicts:
+            _, targets = tools.urls(catalog)
+            fetch(targets)
             catalog = catalog.settled(_settlement(conflicts, catalog, snapshot, remotes, tools))
     return catalog
 
@@ -78,8 +80,8 @@ def _by_record(
     conflict: Conflict, snapshot: ConfigSnapshot, recorded: Collection[tuple[str, str]]
 ) -> ConfigObject | None:
     """Return the only definition that states record with its file."""
-    found = [one for one in conflict.claims if (snapshot.path_of(one.file), object_id(one.key)) in recorded]
-    return found[0] if len(found) == 1 else None
+    path = ConfigOrigin(snapshot.directory).path
+    return _only(one for one in conflict.claims if (path(one.file), object_id(one.key)) in recorded)
 
 
 def _by_package(conflict: Conflict, states: Iterable[DestinationState]) -> ConfigObject | None:
@@ -90,8 +92,7 @@ def _by_package(conflict: Conflict, states: Iterable[DestinationState]) -> Confi
     recorded = {
         name for record in records if record and record.owned for ids in record.sources.values() for name in ids
     }
-    found = [one for one in conflict.claims if object_id(one.key) in recorded]
-    return found[0] if len(found) == 1 else None
+    return _only(one for one in conflict.claims if object_id(one.key) in recorded)
 
 
 def _by_target(
@@ -106,7 +107,12 @@ def _by_target(
         # several claims are for one target, and the layout has only one of them: the state records their identities
         known = {name for one in found for ids in states[mine[one]].definition.values() for name in ids}
         found = [one for one in conflict.claims if object_id(one.key) in known]
-    return found[0] if len(found) == 1 else None
+    return _only(found)
+
+
+def _only(found: Iterable[ConfigObject]) -> ConfigObject | None:
+    claims = list(found)
+    return claims[0] if len(claims) == 1 else None
 
 
 def _is_recorded(target: Destination, state: DestinationState | None) -> bool:

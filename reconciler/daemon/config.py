@@ -64,10 +64,6 @@ class ConfigSnapshot:
     lineage: Lineage | None = field(default=None, compare=False)
     earlier: Callable[[Collection[str]], Iterator[FileTree]] = field(default=_no_history, compare=False)
 
-    def path_of(self, file: str) -> str:
-        """Return a file of `files` as a path from the root of the repository."""
-        return f"{self.directory}/{file}" if self.directory else file
-
 
 class Lineage:
     """The first commits of a config branch, by which a related history is recognized."""

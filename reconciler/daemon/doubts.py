@@ -10,13 +10,10 @@ from reconciler.krm.findings import Finding, Where
 from reconciler.planning.codes import CONFIG_DIRECTORY_MISSING, CONFIG_EMPTY, CONFIG_HISTORY_REPLACED
 from reconciler.planning.destination import Destination
 from reconciler.planning.evidence import ConfigFiles, find_doubts
-from reconciler.planning.resets import ACK_RESET
+from reconciler.planning.resets import ACK_RESET, acknowledged_resets, acknowledgement
 from reconciler.planning.state import DestinationState
 from reconciler.rules.composition.model import GROUP as COMPONENTS
 from reconciler.snapshot.catalog import Catalog, is_config_path
-
-SHOWN = 12
-"""Characters of a commit id in an acknowledgement."""
 
 
 def with_doubts(
@@ -81,19 +78,13 @@ def _replaced_history(
     known = sorted({state.config_root for state in states if state.config_root})
     if lineage is None or all(map(lineage.has_root, known)):
         return
-    acknowledged = accepted_roots(catalog, destinations)
+    owners = (catalog.get(one.key) for one in destinations)
+    acknowledged = {text for one in owners if one for text in acknowledged_resets(one.annotations)}
     for root in known:
-        if not lineage.has_root(root) and root[:SHOWN] not in acknowledged:
+        if not lineage.has_root(root) and acknowledgement(root) not in acknowledged:
             yield CONFIG_HISTORY_REPLACED.finding(
                 f"the config branch began with commit {root} in earlier passes, and its history does not contain that"
                 " commit any more: nothing is removed. Restore the branch; or merge the earlier history with 'git merge"
                 " --allow-unrelated-histories --strategy=ours'; or, to accept the new history, annotate any Repository"
-                f' with {ACK_RESET}: "{root[:SHOWN]}"'
+                f' with {ACK_RESET}: "{acknowledgement(root)}"'
             )
-
-
-def accepted_roots(catalog: Catalog, destinations: Iterable[Destination]) -> frozenset[str]:
-    """Return the beginnings of commit ids that the objects of targets accept the loss of."""
-    found = (catalog.get(one.key) for one in destinations)
-    texts = (one.annotations.get(ACK_RESET, "") for one in found if one)
-    return frozenset(part.strip() for text in texts for part in text.split(",") if part.strip())

@@ -16,7 +16,6 @@ from reconciler.daemon.remotes import Remotes
 from reconciler.daemon.settled import InMind, Memory, Settled
 from reconciler.daemon.tools import ConfigSource, Publisher, Tools
 from reconciler.garbage import end_pass
-from reconciler.gitio.errors import GitError
 from reconciler.gitio.verdicts import Done, Outcome
 from reconciler.krm.codes import internal_error
 from reconciler.krm.findings import Finding, Severity
@@ -140,9 +139,8 @@ def _unpushed(report: Report, remotes: Remotes) -> Mapping[str, Sequence[Unpushe
         if one.heads and not isinstance(report.outcomes[name], Done)
     }
     # each of these remotes is read once more: a push that failed may have moved some refs all the same
-    branches = {
-        url: _read_branches(url, remotes) for url in sorted({one.plan.destination.url for one in failed.values()})
-    }
+    urls = sorted({one.plan.destination.url for one in failed.values()})
+    branches = {url: remotes.branches_now(url) for url in urls}
     return {
         name: tuple(
             _unpushed_draft(branch, report.outcomes[name], branches[one.plan.destination.url])
@@ -150,15 +148,6 @@ def _unpushed(report: Report, remotes: Remotes) -> Mapping[str, Sequence[Unpushe
         )
         for name, one in failed.items()
     }
-
-
-def _read_branches(url: str, remotes: Remotes) -> Mapping[str, CommitId] | None:
-    remote = remotes.get(url)
-    try:
-        return remote.mirror.look() if remote else None
-    except GitError:
-        # the finding of the failed push says what is wrong with the remote
-        return None
 
 
 def _unpushed_draft(branch: str, outcome: Outcome, branches: Mapping[str, CommitId] | None) -> UnpushedDraft:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
-from reconciler.daemon.claims import read_settled
+from reconciler.daemon.claims import settle_claims
 from reconciler.daemon.config import ConfigHistory, ConfigSnapshot
 from reconciler.daemon.publish import HEADS
 from reconciler.daemon.remotes import Remote, Remotes
@@ -186,7 +186,7 @@ class Past:
         Raises GitError without a readable config, and whatever `wants` does.
         """
         snapshot = self._source.read()
-        catalog = read_settled(snapshot, self._remotes, self._tools, self._fetch_targets)
+        catalog = self._read_catalog(snapshot)
         known = tuple(self._tools.destinations(catalog))
         chosen = tuple(wants(known))
         upstreams, _ = self._tools.urls(catalog)
@@ -199,6 +199,10 @@ class Past:
     def tell(self, stage: str, done: int, total: int) -> None:
         """Say how far the work is."""
         self._tools.progress(stage, done, total)
+
+    def _read_catalog(self, snapshot: ConfigSnapshot) -> Catalog:
+        read = self._tools.read_catalog(snapshot)
+        return settle_claims(read, snapshot, self._remotes, self._tools, self._fetch_targets)
 
     def _fetch_targets(self, urls: Collection[str]) -> None:
         self._fetch((), urls)
@@ -262,8 +266,7 @@ class Past:
 
     def by(self, snapshot: ConfigSnapshot, opened: Opened, told: Iterable[Told], *, exactly: bool = False) -> Then:
         """Return what `then` does of a config that was read."""
-        is_read = snapshot is opened.snapshot
-        catalog = opened.catalog if is_read else read_settled(snapshot, self._remotes, self._tools, self._fetch_targets)
+        catalog = opened.catalog if snapshot is opened.snapshot else self._read_catalog(snapshot)
         upstreams, _ = self._tools.urls(catalog)
         self._fetch(upstreams, ())
         moved = self._moved(catalog, tuple(told), exactly=exactly)

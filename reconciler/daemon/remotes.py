@@ -639,6 +639,15 @@ class Remotes:
             return None
         return self.even_if_missing(url)
 
+    def branches_now(self, url: str) -> Mapping[str, CommitId] | None:
+        """Return the branches of a remote as they are now, by full name; None if it does not answer."""
+        remote = self.get(url)
+        try:
+            return remote.mirror.look() if remote else None
+        except GitError:
+            # the outcome of the push that failed says what is wrong with the remote
+            return None
+
     def upstream(self, url: str) -> Remote | None:
         """Return a remote to read packages from: one that is under way is read as it was before that began.
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from reconciler.daemon.claims import read_settled
+from reconciler.daemon.claims import settle_claims
 from reconciler.daemon.isolation import log_if_internal, repository_boundary
 from reconciler.daemon.open_drafts import Bench, DraftReader
 from reconciler.daemon.publish import HEADS
 from reconciler.daemon.remotes import Remotes
 from reconciler.daemon.states import read_states
 from reconciler.daemon.tools import ConfigSource, Tools
-from reconciler.gitio.errors import GitError, InternalGitError
+from reconciler.gitio.errors import InternalGitError
 from reconciler.gitio.verdicts import PushReport, PushUnit
 from reconciler.krm.isolation import ExpectedError
 from reconciler.krm.label_query import matches_query
@@ -84,7 +84,8 @@ class Review(DraftReader):
         """
         snapshot = self._source.read()
         self.config = snapshot.id
-        catalog = read_settled(snapshot, self._remotes, self._tools, self.fetch)
+        read = self._tools.read_catalog(snapshot)
+        catalog = settle_claims(read, snapshot, self._remotes, self._tools, self.fetch)
         known = self._tools.destinations(catalog)
         _check_clusters(asked, known)
         clusters = read_inventory(catalog, read_repositories(catalog)[0]).clusters
@@ -182,12 +183,7 @@ class Review(DraftReader):
 
     def branches_now(self, destination: Destination) -> Mapping[str, CommitId] | None:
         """Return the branches of a destination's remote as they are now; None if the remote does not answer."""
-        remote = self._remotes.get(destination.url)
-        try:
-            return remote.mirror.look() if remote else None
-        except GitError:
-            # the outcome of the push that failed says what is wrong with the remote
-            return None
+        return self._remotes.branches_now(destination.url)
 
 
 def _labels(one: Destination, catalog: Catalog, clusters: Mapping[str, Cluster]) -> Mapping[str, str]:

@@ -113,14 +113,12 @@ class MirrorFolder:
             fresh = self._initialize_unfinished()
             fetch_into(fresh, refspecs)
             with self._lock_if_possible():
-                self._remove()
-                self._unfinished.rename(self.path)
+                self._replace_by_unfinished()
 
     def _replace_by_empty(self) -> None:
         with writing(self.path), self._lock_place(), self._lock_if_possible():
             self._initialize_unfinished()
-            self._remove()
-            self._unfinished.rename(self.path)
+            self._replace_by_unfinished()
 
     @contextmanager
     def _lock_if_possible(self) -> Iterator[None]:
@@ -129,6 +127,10 @@ class MirrorFolder:
             with suppress(OSError):
                 held.enter_context(locked(self.path / _LOCK, self._options.timeout_seconds))
             yield
+
+    def _replace_by_unfinished(self) -> None:
+        self._remove()
+        self._unfinished.rename(self.path)
 
     def _remove(self) -> None:
         old = self.path.with_suffix(".old")
@@ -158,8 +160,7 @@ class MirrorFolder:
             return
         self._initialize_unfinished()
         # A path without a HEAD has no mirror: a file, a link, or the rest of one that was being removed.
-        self._remove()
-        self._unfinished.rename(self.path)
+        self._replace_by_unfinished()
 
     @property
     def _unfinished(self) -> Path:

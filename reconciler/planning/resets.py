@@ -26,16 +26,26 @@ class KnownHead:
     head: CommitId
 
 
+def acknowledgement(commit: str) -> str:
+    """Return the text of an annotation that acknowledges the loss of a commit."""
+    return commit[:_CHARACTERS]
+
+
+def acknowledged_resets(annotations: Mapping[str, str]) -> frozenset[str]:
+    """Return all acknowledgements of an object; one object may have several, of targets and of the config."""
+    parts = (part.strip() for part in annotations.get(ACK_RESET, "").split(","))
+    return frozenset(part for part in parts if part)
+
+
 def reset_finding(destination: Destination, known: KnownHead, annotations: Mapping[str, str]) -> Finding | None:
     """Return the error of a target that lacks branch and state, or None if its annotations acknowledge that.
 
     `annotations` are those of the object that describes the target.
     """
-    short = known.head[:_CHARACTERS]
-    found = annotations.get(ACK_RESET)
-    # one object may acknowledge several resets, of targets and of the config
-    if found and short in (part.strip() for part in found.split(",")):
+    short = acknowledgement(known.head)
+    if short in acknowledged_resets(annotations):
         return None
+    found = annotations.get(ACK_RESET)
     message = (
         f"{destination.title}: {_situation(destination, known)}; the last known head is {short}; nothing is pushed."
         f" Next step: restore the repository, or start again from nothing with this annotation of"

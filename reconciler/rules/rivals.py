@@ -22,7 +22,7 @@ from reconciler.rules.placement.marks import is_marked, is_read_by_a_room, names
 from reconciler.rules.placement.model import CLUSTER_KIND as CLUSTER_PROPAGATION
 from reconciler.rules.placement.model import GROUP as PLACEMENT
 from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ConfigObject
-from reconciler.snapshot.claims import Conflict, group_by_name
+from reconciler.snapshot.claims import Conflict, git_place, group_by_name
 
 _Bound = tuple[str, str, str]
 _Key = TypeVar("_Key")
@@ -41,7 +41,7 @@ def find_rivals(catalog: Catalog) -> Iterator[Conflict]:
     """Yield a conflict for each group of rivals of a config."""
     for kind in _UNIQUE_BY_NAME:
         for name, same in group_by_name(catalog.of_kind(*kind)).items():
-            yield Conflict(same, f'has the name "{name}" that is unique in the whole config', over_place=True)
+            yield Conflict(same, f'has the name "{name}" that is unique in the whole config', place_of=git_place)
     yield from _bindings(catalog)
     yield from _placed(catalog)
 
@@ -60,7 +60,7 @@ def _bindings(catalog: Catalog) -> Iterator[Conflict]:
     for (namespace, component, environment), same in _several(found):
         why = f'binds the component "{component}" to the environment "{environment}", which is done once'
         package = f"components/{environment}/{namespace}/{component}"
-        yield Conflict(same, why, over_place=True, package=package, place_of=place_of)
+        yield Conflict(same, why, package=package, place_of=place_of)
 
 
 def _binding_place(one: ConfigObject, names: Collection[tuple[str, str]]) -> _Bound | None:
@@ -84,7 +84,7 @@ def _placed(catalog: Catalog) -> Iterator[Conflict]:
     for one in filter(is_marked, chain.from_iterable(kinds)):
         found.setdefault((namespace_of(one.key), full_name(one.key)), []).append(one)
     for (namespace, name), same in _several(found):
-        yield Conflict(same, f'has the file "{name}" of the resources of "{namespace}"', over_place=True)
+        yield Conflict(same, f'has the file "{name}" of the resources of "{namespace}"', place_of=git_place)
 
 
 def _several(found: Mapping[_Key, list[ConfigObject]]) -> Iterator[tuple[_Key, tuple[ConfigObject, ...]]]:

@@ -18,25 +18,29 @@ from reconciler.snapshot.files import FileTree
 _HAND_OVER = "to hand over, remove the first definition in the commit that adds the second"
 
 
-def _git_place(one: ConfigObject) -> object:
+def git_place(one: ConfigObject) -> object:
+    """Return the place that a Repository claims, as it is written."""
     spec = one.data.get("spec")
     return (spec.get("git"), spec.get("deployment")) if isinstance(spec, dict) else None
+
+
+def _any_place(one: ConfigObject) -> object:
+    return None
 
 
 @dataclass(frozen=True)
 class Conflict:
     """Objects of which only one may have an effect, and why, as the end of a sentence about one of the others.
 
-    `over_place`: they have different identities and claim one cluster or place, so that an earlier version of one is
-    the same claim only if it claimed the same place, which `place_of` returns.
+    `place_of` returns what an object claims besides its identity: an earlier version of it is the same claim only if it
+    claimed the same.
     `package`: they claim this package on some targets; "" for claims that are not about one package.
     """
 
     claims: tuple[ConfigObject, ...]
     why: str
-    over_place: bool = False
     package: str = ""
-    place_of: Callable[[ConfigObject], object] = _git_place
+    place_of: Callable[[ConfigObject], object] = _any_place
 
     def find_first(self, earlier: Iterable[FileTree], limits: YamlLimits = DEFAULT_LIMITS) -> ConfigObject | None:
         """Return the claim that the config had before the others; None if several came together.
@@ -63,9 +67,7 @@ class Conflict:
 
     def _is_in(self, catalog: Catalog, claim: ConfigObject) -> bool:
         found = catalog.find_in_file(claim.file, claim.key)
-        if found is None:
-            return False
-        return not self.over_place or self.place_of(found) == self.place_of(claim)
+        return found is not None and self.place_of(found) == self.place_of(claim)
 
     def settle(self, holder: ConfigObject) -> Settlement:
         """Return how the conflict ends with one of the claims in effect."""

@@ -77,7 +77,7 @@ from reconciler.rules.variants.room import Surroundings, kptfile_url, variants_o
 from reconciler.runners.functions import AllFunctions
 from reconciler.settings import Settings
 from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ConfigObject
-from reconciler.snapshot.claims import Conflict, find_duplicates
+from reconciler.snapshot.claims import Conflict, find_duplicates, git_place
 from reconciler.snapshot.faulty_objects import FaultyObjectSearch
 from reconciler.snapshot.files import FileTree
 from reconciler.snapshot.objects import CommitId, TreeId
@@ -221,7 +221,7 @@ class Catalogs:
         return [
             *find_rivals(catalog),
             *(
-                Conflict((catalog.objects[one.key], catalog.objects[other.key]), why, over_place=True)
+                Conflict((catalog.objects[one.key], catalog.objects[other.key]), why, place_of=git_place)
                 for one, other, why in clashes(destinations, (drafts.branch, drafts.removals_branch))
             ),
         ]
